@@ -47,3 +47,9 @@ STOPSIGNAL SIGTERM
 HEALTHCHECK --interval=10s --timeout=3s --start-period=30s --retries=3 \
   CMD ["node", "-e", "fetch(`http://127.0.0.1:${process.env.PORT}/health/live`).then((r) => process.exit(r.ok ? 0 : 1), () => process.exit(1))"]
 CMD ["node", "dist/src/main.js"]
+ARG COMMIT=
+LABEL org.opencontainers.image.title="quota-service" \
+  org.opencontainers.image.description="Self-hosted quotas for mail accounts and SMS users" \
+  org.opencontainers.image.licenses="MIT" \
+  org.opencontainers.image.version="0.6.0" \
+  org.opencontainers.image.revision="${COMMIT}"

@@ -40,6 +40,12 @@ const OWN_CLOCK = [
     message: 'Time comes from the injected Clock.',
   },
 ]
+const OWN_TIMERS = [
+  {
+    selector: "MemberExpression[object.name='AbortSignal'][property.name=/^(any|timeout)$/]",
+    message: 'Together they lose their timer on Node 20: use withTimeLimit, or clear a timer in finally.',
+  },
+]
 const OWN_TRANSACTIONS = [
   {
     selector:
@@ -101,7 +107,7 @@ export default defineConfig(
     rules: {
       'max-len': ['error', LINE],
       eqeqeq: ['error', 'always', { null: 'ignore' }],
-      'no-restricted-syntax': ['error', ...OWN_CLOCK],
+      'no-restricted-syntax': ['error', ...OWN_CLOCK, ...OWN_TIMERS],
       '@typescript-eslint/no-floating-promises': 'error',
       '@typescript-eslint/no-misused-promises': 'error',
       '@typescript-eslint/return-await': ['error', 'in-try-catch'],
@@ -155,7 +161,7 @@ export default defineConfig(
   },
   {
     files: ['src/**/*.ts'],
-    rules: { 'no-restricted-syntax': ['error', ...OWN_CLOCK, ...OWN_TRANSACTIONS, ...OWN_ENVIRONMENT] },
+    rules: { 'no-restricted-syntax': ['error', ...OWN_CLOCK, ...OWN_TIMERS, ...OWN_TRANSACTIONS, ...OWN_ENVIRONMENT] },
   },
   {
     // Their docstrings are the text of openapi.json, where a line's end would show.
@@ -168,15 +174,15 @@ export default defineConfig(
   },
   {
     files: ['src/clock/**/*.ts'],
-    rules: { 'no-restricted-syntax': ['error', ...OWN_TRANSACTIONS, ...OWN_ENVIRONMENT] },
+    rules: { 'no-restricted-syntax': ['error', ...OWN_TIMERS, ...OWN_TRANSACTIONS, ...OWN_ENVIRONMENT] },
   },
   {
     files: ['src/database/**/*.ts'],
-    rules: { 'no-restricted-syntax': ['error', ...OWN_CLOCK, ...OWN_ENVIRONMENT] },
+    rules: { 'no-restricted-syntax': ['error', ...OWN_CLOCK, ...OWN_TIMERS, ...OWN_ENVIRONMENT] },
   },
   {
     files: ['src/config/**/*.ts'],
-    rules: { 'no-restricted-syntax': ['error', ...OWN_CLOCK, ...OWN_TRANSACTIONS] },
+    rules: { 'no-restricted-syntax': ['error', ...OWN_CLOCK, ...OWN_TIMERS, ...OWN_TRANSACTIONS] },
   },
   {
     // A name of its own, for what the contract calls so: an interface is shown by its name, where an alias would be spelt out.
@@ -193,13 +199,13 @@ export default defineConfig(
         { patterns: [{ regex: '\\.\\./(src|client)/', message: 'The console has no business in other packages.' }] },
       ],
       'no-restricted-globals': ['error', { name: 'localStorage', message: 'Nothing outlives the tab.' }],
-      'no-restricted-syntax': ['error', ...OWN_CLOCK, ...OWN_FILES],
+      'no-restricted-syntax': ['error', ...OWN_CLOCK, ...OWN_TIMERS, ...OWN_FILES],
     },
   },
   {
     // What is shown goes by the browser's clock.
     files: ['console/src/format.tsx'],
-    rules: { 'no-restricted-syntax': ['error', ...OWN_FILES] },
+    rules: { 'no-restricted-syntax': ['error', ...OWN_TIMERS, ...OWN_FILES] },
   },
   {
     // Tests and measurements look at untyped answers, reach into rows and own their clock.

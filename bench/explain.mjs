@@ -77,18 +77,18 @@ if (Number(stored) === 0) {
     `INSERT INTO mail_allocation (operation_id, position, quota_id, cycle_seq, amount) SELECT ${uuid('n')}, 0, 1 + (n * 7919) % 1000, 0, 1`,
   )
   await fill(
-    `INSERT INTO mail_act (id, kind, owner_id, operation_id, caller, idempotency_key, once, request, amount, answer, request_id, at)
+    `INSERT INTO mail_act (id, kind, owner_id, operation_id, caller, idempotency_key, deduplication_key, request_hash, amount, answer, request_id, at)
      SELECT ${uuid('n')}, 'consume', 1 + (n * 7919) % 1000, ${uuid('n')}, 'mailer', ${joined("'key-'", text('n'))}, ${text('n')}, 'x', 1, '{}', 'r', ${day('n')}`,
   )
   // As many consumes that have one row.
   const plainId = (number) => uuid(number).replace('01939f3e', '01939f3f')
   await fill(
-    `INSERT INTO mail_act (id, kind, owner_id, caller, idempotency_key, once, request, amount, answer, request_id, at, plain_owner_id, plain_quota_id, cycle_seq, owner_remaining)
+    `INSERT INTO mail_act (id, kind, owner_id, caller, idempotency_key, deduplication_key, request_hash, amount, answer, request_id, at, plain_owner_id, plain_quota_id, cycle_seq, owner_remaining)
      SELECT ${plainId('n')}, 'consume', 1 + (n * 7919) % 1000, 'mailer', ${joined("'plain-'", text('n'))}, ${joined("'p'", text('n'))}, '', 1, '', 'r', ${day('n')},
        1 + (n * 7919) % 1000, 1 + (n * 7919) % 1000, 0, 1`,
   )
   // The one key to look up, as the service would have stored it.
-  await dataSource.query('UPDATE mail_act SET once = ? WHERE idempotency_key = ?', [
+  await dataSource.query('UPDATE mail_act SET deduplication_key = ? WHERE idempotency_key = ?', [
     deduplicationKeyFor('mailer', 'key-42'),
     'key-42',
   ])

@@ -53,7 +53,7 @@ export async function fillLedger(admin, plain) {
   const owner = `1 + seq MOD ${OWNERS}`
   const end = "'2025-06-01'"
   const act = (kind, key, last, later, units) =>
-    `INSERT INTO mail_act (id, kind, owner_id, operation_id, caller, idempotency_key, once, request, amount, default_amount, answer, request_id, at)
+    `INSERT INTO mail_act (id, kind, owner_id, operation_id, caller, idempotency_key, deduplication_key, request_hash, amount, default_amount, answer, request_id, at)
      SELECT ${id(last, later)}, '${kind}', ${owner}, ${id(0)}, 'bench', ${key === null ? 'NULL' : `CONCAT('${key}-', seq)`},
        LEFT(SHA2(${key === null ? `CONCAT('["settle","', ${id(0)}, '"]')` : `CONCAT('["key","bench","${key}-', seq, '"]')`}, 256), 32), '', ${units}, NULL,
        REPEAT('x', 300), 'bench', ${at(later)} FROM seq_1_to_${holds}`

@@ -178,8 +178,9 @@ async function live(service, { anna, boris, chen, mailer, newsletter, gateway },
   await goTo(today)
 
   // The state that the back office finds in the morning.
-  const seventh = made[6]
-  await boris.mail.quotas.update(seventh.id, { total: 120, label: 'Newsletter 7' })
+  // The total of the seventh is cut to a little more than what it has used.
+  const seventh = await boris.mail.quotas.get(made[6].id)
+  await boris.mail.quotas.update(seventh.id, { total: seventh.used + 120, label: 'Newsletter 7' })
   await consume(
     Array.from({ length: 20 }, (_, index) => ({ accountId: 7, amount: 12, idempotencyKey: `seventh-${index}` })),
   )
@@ -193,7 +194,8 @@ async function live(service, { anna, boris, chen, mailer, newsletter, gateway },
         }),
   )
   const twelfth = await boris.mail.quotas.get(made[11].id)
-  await boris.mail.quotas.update(made[11].id, { total: Math.round(twelfth.total / 4), version: twelfth.version })
+  const lowered = twelfth.used + Math.round((twelfth.total - twelfth.used) / 4)
+  await boris.mail.quotas.update(twelfth.id, { total: lowered, version: twelfth.version })
   for (const [index, accountId] of [4, 7, 9, 21, 30, 42].entries()) {
     await chen.mail.quotas.create({
       accountId,

@@ -2,11 +2,13 @@
  * `npm run check:deploy`: compares deploy/ and compose.yaml with the built service.
  *
  * - Alert rules and their tests: promtool, if it is installed (Debian: prometheus). Each alert has a test in which it
- *   fires, one in which it does not, and a description in docs/operations.md.
+ *   fires, one in which it does not, and a description in docs/run/operations.md.
  * - A running service exposes every metric, label and label value in the rules and on the dashboard: the script starts
  *   the built service, on SQLite and, if MariaDB is installed, on a throwaway MariaDB too, uses each feature a little, and
  *   reads its metrics.
  * - Manifests parse, the service knows and accepts their settings, and they leave it enough time to shut down.
+ * - Pages send signals to containers in a way that the engine does not take for a stop.
+ * - The image has its labels, and its list of contents names Node, Debian and each package.
  *
  * The exit code is 0 only if all checks pass.
  */
@@ -44,6 +46,8 @@ const MANIFESTS = 'deploy/kubernetes/base'
 /** The names that Prometheus adds by itself. */
 const OF_PROMETHEUS = { metrics: ['up'], labels: ['job', 'instance'] }
 const PATIENCE_MS = 60_000
+/** Kubernetes' default period of a probe. */
+const DEFAULT_PROBE_SECONDS = 10
 /** Stands for a metric that is declared but has no measurement. */
 const UNSEEN = new Map()
 
@@ -56,6 +60,8 @@ for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'])
 try {
   checkRules()
   await checkManifests()
+  checkSignals()
+  checkImage()
   await checkNames()
 } finally {
   await cleanUp()
@@ -73,13 +79,13 @@ async function cleanUp() {
 function checkRules() {
   const alerts = alertRules()
   const tests = parseYaml(read(TESTS)).tests.flatMap((test) => test.alert_rule_test)
-  const operations = read('docs/operations.md')
+  const operations = read('docs/run/operations.md')
   for (const { alert } of alerts) {
     const own = tests.filter((test) => test.alertname === alert)
     const firing = own.filter((test) => (test.exp_alerts ?? []).length > 0)
     if (firing.length === 0) wrong(`${TESTS}: no test sees ${alert} fire`)
     if (firing.length === own.length) wrong(`${TESTS}: no test sees ${alert} not fire`)
-    if (!operations.includes(`\`${alert}\``)) wrong(`docs/operations.md does not say what ${alert} means`)
+    if (!operations.includes(`\`${alert}\``)) wrong(`docs/run/operations.md does not say what ${alert} means`)
   }
   for (const { alertname } of tests) {
     if (!alerts.some(({ alert }) => alert === alertname)) wrong(`${TESTS}: there is no alert ${alertname}`)
@@ -169,15 +175,26 @@ async function checkManifests() {
     const fixed = ['NODE_ENV', 'HOST', 'PORT', 'DATABASE_URL_FILE'].includes(name)
     if (!fixed && !(name in service.environment)) wrong(`compose.yaml does not hand ${name} to the service`)
     if (!read('.env.example').includes(`${name}=`)) wrong(`.env.example does not name ${name}`)
-    // README names one variable of the provider and one of traces; the rest is in the pages that it links to.
+    // The table names one variable of the provider and one of traces; the rest is in the pages that it links to.
     const detail = /^(?:OIDC|OTEL)_/.test(name)
-    if (!detail && !read('README.md').includes(`\`${name}\``)) wrong(`README.md does not name ${name}`)
+    if (!detail && !read('docs/run/configuration.md').includes(`\`${name}\``))
+      wrong(`docs/run/configuration.md does not name ${name}`)
   }
+  for (const [name, value] of Object.entries(imageEnvironment())) {
+    // Compose removes a variable of the image that it names without a value.
+    const set = service.environment[name]
+    if (set !== undefined && set !== `\${${name}:-${value}}`) wrong(`compose.yaml: ${name} is not ${value} by default`)
+  }
+  // Compose fails in one sentence, before it starts anything.
+  if (!Object.values(service.labels ?? {}).some((label) => label.startsWith('${INSTANCES:+${PUBLISHED_PORT:?')))
+    wrong('compose.yaml: no label requires PUBLISHED_PORT beside INSTANCES')
   const ofImage = accepted(loadConfig, 'Dockerfile', {
     ...imageEnvironment(),
     DATABASE_URL: 'sqlite:data/quota.db',
     AUTH_TOKENS: ENTRY,
   })
+  if (ofImage?.shutdownDelaySeconds <= DEFAULT_PROBE_SECONDS)
+    wrong(`Dockerfile: SHUTDOWN_DELAY_SECONDS must be more than ${DEFAULT_PROBE_SECONDS}`)
   if (ofImage !== undefined && parseInt(service.stop_grace_period, 10) < endOf(ofImage))
     wrong(`compose.yaml: stop_grace_period must be at least ${endOf(ofImage)}s`)
   for (const [name, { build, image, ports = [], logging, deploy }] of Object.entries(compose.services)) {
@@ -192,8 +209,12 @@ async function checkManifests() {
   checkSignIn(signIn, provider)
   accepted(loadConfig, 'compose.yaml, profile sign-in', {
     ...imageEnvironment(),
-    // A setting without a value is handed through if .env sets it.
-    ...Object.fromEntries(Object.entries(signIn.environment).filter(([, value]) => value !== null)),
+    // A setting without a value is handed through if .env sets it; others may name a default.
+    ...Object.fromEntries(
+      Object.entries(signIn.environment)
+        .filter(([, value]) => value !== null)
+        .map(([name, value]) => [name, value.replace(/^\$\{\w+:-(.*)\}$/, '$1')]),
+    ),
     DATABASE_URL: 'sqlite:data/quota.db',
     AUTH_TOKENS: ENTRY,
   })
@@ -289,11 +310,55 @@ function accepted(loadConfig, place, env) {
 
 /** The environment that the image sets. */
 function imageEnvironment() {
+  return imagePairs('ENV')
+}
+
+/** The names and values of an instruction of the Dockerfile's last stage. */
+function imagePairs(instruction) {
   const last = read('Dockerfile')
     .split(/^FROM /m)
     .at(-1)
-  const block = /^ENV ((?:.*\\\n)*.*)$/m.exec(last)?.[1] ?? ''
-  return Object.fromEntries(block.split(/\s*\\\n\s*/).map((pair) => pair.trim().split('=')))
+  const block = new RegExp(`^${instruction} ((?:.*\\\\\n)*.*)$`, 'm').exec(last)?.[1] ?? ''
+  const pairs = block.matchAll(/([\w.]+)=(?:"([^"]*)"|(\S*))/g)
+  return Object.fromEntries([...pairs].map(([, name, quoted, plain]) => [name, quoted ?? plain]))
+}
+
+/**
+ * After `docker kill`, the engine takes the container for stopped by hand, and does not restart it after a crash. So a
+ * process in the container sends the signal: the shell, since the image has no program `kill`.
+ */
+function checkSignals() {
+  const pages = readdirSync(at('docs'), { recursive: true }).filter((name) => name.endsWith('.md'))
+  const sent = new Set()
+  for (const page of ['README.md', ...pages.map((name) => `docs/${name}`)]) {
+    const text = read(page)
+    if (/(?:compose|docker) kill -s/.test(text)) wrong(`${page} sends a signal by docker kill`)
+    for (const [command] of text.matchAll(/docker compose exec[^`\n]* kill [^`\n]*/g))
+      wrong(`${page}: the image has no program for this: ${command}`)
+    for (const [, signal] of text.matchAll(/docker compose exec --index \d+ service sh -c 'kill -(\w+) 1'/g))
+      sent.add(signal)
+  }
+  for (const signal of ['HUP', 'USR2']) if (!sent.has(signal)) wrong(`no page sends ${signal} to a container`)
+}
+
+/** The image's labels, and the list of what is in it. */
+function checkImage() {
+  const { name, version, license, dependencies } = JSON.parse(read('package.json'))
+  const labels = imagePairs('LABEL')
+  const expected = { title: name, licenses: license, version, revision: '${COMMIT}' }
+  for (const [key, value] of Object.entries(expected)) {
+    const label = `org.opencontainers.image.${key}`
+    if (labels[label] !== value) wrong(`Dockerfile: the label ${label} is not ${value}`)
+  }
+  const folder = mkdtempSync(join(tmpdir(), 'quota-sbom-'))
+  cleanups.push(async () => rmSync(folder, { recursive: true, force: true }))
+  const file = join(folder, 'sbom.json')
+  execFileSync(process.execPath, [at('scripts/sbom.mjs'), file], { stdio: ['ignore', 'ignore', 'inherit'] })
+  const listed = new Set(
+    JSON.parse(readFileSync(file, 'utf8')).components.map((one) => `${one.group ? `${one.group}/` : ''}${one.name}`),
+  )
+  for (const one of ['node', 'debian', ...Object.keys(dependencies)])
+    if (!listed.has(one)) wrong(`npm run sbom leaves out ${one}`)
 }
 
 // --- Names in expressions

@@ -1,7 +1,7 @@
 /**
  * Part of `npm run lint`: dependencies stay known, free to use, and run on the versions of Node that we promise.
  *
- * - docs/dependencies.md has a line for each direct dependency, with its licence and its reason, and no other lines.
+ * - docs/develop/dependencies.md has a line for each direct dependency, with its licence and its reason, and no other lines.
  * - Every shipped package, in the image or in the console's files, has a licence that we allow, requires no newer Node
  *   than `engines` and `.nvmrc` say, and runs no script when it is installed.
  *
@@ -15,7 +15,7 @@ import { nameOf, resolve, shippedIn } from './shipped.mjs'
 const read = (path) => readFileSync(fileURLToPath(new URL(`../${path}`, import.meta.url)), 'utf8')
 const json = (path) => JSON.parse(read(path))
 
-const TABLE = 'docs/dependencies.md'
+const TABLE = 'docs/develop/dependencies.md'
 const ALLOWED = [
   '0BSD',
   'Apache-2.0',

@@ -12,7 +12,7 @@ const { default: Sequencer } = createRequire(import.meta.url)('@jest/test-sequen
 const CONTRACT = /from '(\.[^']*\.contract)\.js'/g
 /** Suites that take longer than their size suggests, since they wait or use a browser: approximate seconds. */
 const WAITING = {
-  'console.e2e': 140,
+  'console.full': 140,
   'event-faults.slow': 360,
   'abuse-http.slow': 180,
   'outage.slow': 150,

@@ -1,5 +1,6 @@
 /**
  * A throwaway MariaDB on loopback, with its own directory and port, removed when it is stopped.
+ * TEST_SERVER_ARGS: further options of every server, such as `--character-set-server=latin1`.
  * `node scripts/mariadb.mjs` starts one for development and stops it at Ctrl-C.
  */
 import { execFile, execFileSync, spawn } from 'node:child_process'
@@ -108,6 +109,7 @@ export async function startMariaDb({ host = '127.0.0.1', args = [], folder = tmp
           '--character-set-server=utf8mb4',
           '--max-connections=500',
           '--innodb-flush-log-at-trx-commit=1',
+          ...(process.env.TEST_SERVER_ARGS ?? '').split(' ').filter((argument) => argument !== ''),
           ...args,
         ],
         { stdio: 'ignore', detached: true },

@@ -1,6 +1,6 @@
 /**
- * `npm run sbom`: writes sbom.cdx.json, the list of every shipped package, in the image or in the console's files, in
- * CycloneDX. `npm run sbom -- FILE` writes to another file.
+ * `npm run sbom`: writes sbom.cdx.json, the list of what is in the image (packages, Node, Debian) and in the console's
+ * files, in CycloneDX. `npm run sbom -- FILE` writes to another file.
  *
  * npm makes a list from package-lock.json; this script selects the shipped packages: `npm sbom --omit dev` also leaves out
  * packages that development uses as well, two thirds of the list (npm 11.19). The list gets the name of the service
@@ -35,7 +35,8 @@ function main(args) {
   Object.assign(bom.metadata.component, { type: 'application', name, description })
 
   const { packages } = json('package-lock.json')
-  const shipped = new Set(shippedIn(packages).map((place) => `${nameOf(place)}@${packages[place].version}`))
+  const inImage = shippedIn(packages).filter((place) => !isRemoved(nameOf(place)) && isForImage(packages[place]))
+  const shipped = new Set(inImage.map((place) => `${nameOf(place)}@${packages[place].version}`))
   bom.components = bom.components.filter((component) => shipped.has(component['bom-ref']))
   const listed = new Set(bom.components.map((component) => component['bom-ref']))
   const missing = [...shipped].filter((one) => !listed.has(one))
@@ -48,8 +49,29 @@ function main(args) {
     .filter(({ ref }) => ref === own || listed.has(ref))
     .map(({ ref, dependsOn }) => ({ ref, dependsOn: dependsOn.filter((one) => listed.has(one)) }))
 
+  bom.components.push(...baseOf(readFileSync(resolve(root, 'Dockerfile'), 'utf8')))
+
   const file = resolve(args[0] ?? resolve(root, 'sbom.cdx.json'))
   writeFileSync(file, `${JSON.stringify(bom, null, 2)}\n`)
   console.log(`${file}: ${bom.components.length} components`)
   return 0
+}
+
+/** Packages that the Dockerfile removes. */
+function isRemoved(name) {
+  return name === 'typescript' || name === 're2js' || /^@libsql\/.*-musl/.test(name)
+}
+
+/** Does npm install the package on Linux? */
+function isForImage({ os = ['linux'] }) {
+  return os.includes('linux')
+}
+
+/** Node and Debian, by the name of the base image; `dpkg-query --show` in the image lists Debian's packages. */
+function baseOf(dockerfile) {
+  const [, node, debian] = /^ARG BASE=node:([\d.]+)-(\w+)-slim$/m.exec(dockerfile)
+  return [
+    { type: 'platform', name: 'node', version: node, purl: `pkg:generic/node@${node}` },
+    { type: 'operating-system', name: 'debian', version: debian },
+  ]
 }

@@ -1,9 +1,10 @@
 /**
- * `npm test`: builds what has changed, finds the databases, runs every suite on each of them, and prints at the end what
- * ran. `npm run test:faults` does the same with the suites that take longer (`*.slow-spec.ts`).
+ * `npm test`: builds what has changed, finds the databases, runs each contract once, and prints at the end what ran.
+ * `npm run test:all` runs every suite, also `*.full-spec.ts` and `*.slow-spec.ts`, on each database for both channels.
  * Further arguments go to Jest: `npm test -- -t "draw-down"`.
  *
  * TEST_DATABASE_URL  a MariaDB or MySQL server on which suites may create databases; default: a throwaway MariaDB, if one is installed
+ * TEST_SERVER_ARGS   further options of the throwaway MariaDB, such as `--character-set-server=latin1`
  * REQUIRE_DATABASES  such as `sqlite,mariadb`: fail if one of these cannot be tested
  * REQUIRE_BROWSER    1: fail if there is no Chromium, in which the console is tested
  * CHROMIUM           the path of its executable, if it is not found automatically
@@ -21,18 +22,17 @@ import { findGroupReplication } from './group-replication.mjs'
 import { ask, findMariaDb, startMariaDb } from './mariadb.mjs'
 import { findCalc } from './libreoffice.mjs'
 import { findPostfix } from './postfix.mjs'
-import { missingRelease, RELEASE } from './release.mjs'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 const KNOWN = ['sqlite', 'mariadb', 'mysql']
-const FAULTS = '--faults'
+const ALL = '--all'
 /** The number of slowest files to print. */
 const SLOWEST = 10
 const MEMORY = '/dev/shm'
 /** The largest databases of three suites at a time, and the other files. */
 const ROOM_BYTES = 4 * 1024 ** 3
-const faults = process.argv.includes(FAULTS)
-const jestArguments = process.argv.slice(2).filter((argument) => argument !== FAULTS)
+const all = process.argv.includes(ALL)
+const jestArguments = process.argv.slice(2).filter((argument) => argument !== ALL)
 
 let child
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => child?.kill(signal))
@@ -94,7 +94,7 @@ async function main() {
       ...jestArguments,
     ],
     {
-      QUOTA_SUITES: faults ? 'slow' : 'quick',
+      QUOTA_SUITES: all ? 'all' : 'guard',
       ...(url ? { TEST_DATABASE_URL: url } : {}),
     },
   )
@@ -110,7 +110,7 @@ async function main() {
       ? 'Browser: not found, the console was not tried (install chromium or set CHROMIUM)'
       : `Browser: ${chromium}`,
   )
-  if (faults) {
+  if (all) {
     console.log(
       findGalera() === undefined
         ? 'Galera: not installed, not tried'
@@ -128,12 +128,6 @@ async function main() {
       findCalc() === undefined
         ? 'LibreOffice Calc: not installed; exports were not opened and saved in it'
         : 'LibreOffice Calc: opened and saved exports',
-    )
-    const missing = missingRelease()
-    console.log(
-      missing === undefined
-        ? `Release to update from: ${RELEASE.version} (commit ${RELEASE.commit.slice(0, 7)})`
-        : `Release to update from: ${missing}; rolling updates were not tried`,
     )
   }
   const results = resultsIn(file)

@@ -7,7 +7,7 @@ import { Tokens } from './auth/tokens.js'
 import { Clock } from './clock/clock.js'
 import { loadConfig } from './config/config.js'
 import { readEnvironment } from './config/environment.js'
-import { migrate, unfinished, unknownHere } from './database/migrate.js'
+import { migrate, schemaDifference } from './database/migrate.js'
 import { ENTITIES } from './entities.js'
 import { buildName, readBuild } from './operations/build-info.js'
 import { CONSOLE_PATH, servedConsole } from './operations/console.js'
@@ -39,12 +39,11 @@ async function start(): Promise<void> {
   app.get(TokensFile).obey()
   if (config.webhooksFile !== undefined) app.get(Webhooks).file.obey()
   await app.init()
-  const unknown = await using(config.database, async () => unknownHere(app.get(DataSource)))
+  const { unfinished, unknown } = await using(config.database, async () => schemaDifference(app.get(DataSource)))
   if (unknown.length > 0) logger.warn(newerSchema(unknown), 'Main')
-  const later = await using(config.database, async () => unfinished(app.get(DataSource)))
-  if (later.length > 0)
+  if (unfinished.length > 0)
     logger.log(
-      `Pending migrations: ${later.join(', ')}. When no instance of the previous version runs, run \`npm run migrate -- --finish\`.`,
+      `Pending migrations: ${unfinished.join(', ')}. When no instance of the previous version runs, run \`node dist/src/migrate.js --finish\`.`,
       'Main',
     )
   const server = app.getHttpServer()

@@ -8,7 +8,7 @@ import { EXAMPLE_UUID } from './http/example.js'
 import { CapDto, FieldErrorDto, RefusingQuotaDto } from './http/problem.dto.js'
 import { ERROR_CODES, problemOf, PROBLEM_MEDIA_TYPE, statusOf, titleOf } from './http/problem.js'
 import { describeProblem, problemSchema, problemSchemaName } from './http/problem.schema.js'
-import { type Route, RouteTable } from './http/route-table.js'
+import { type Route, routeNotFound, RouteTable } from './http/route-table.js'
 import { STAY_OPEN } from './operations/shutdown.js'
 import { ROLES } from './role/role.js'
 import { SCOPES } from './role/scope.js'
@@ -261,8 +261,22 @@ function example(code: ErrorCode): ServiceError {
       return new ServiceError(code, `There is no operation ${EXAMPLE_UUID}.`)
     case 'change_set_not_found':
       return new ServiceError(code, 'There is no change set 5.')
+    case 'group_not_found':
+      return new ServiceError(code, 'There is no group 5.')
+    case 'member_not_found':
+      return new ServiceError(code, 'Owner 7 is not a member of group 5.')
+    case 'group_name_taken':
+      return new ServiceError(code, 'Another group is named "example.org".')
+    case 'group_not_empty':
+      return new ServiceError(code, 'Group 5 still has members, quotas.')
+    case 'default_group_taken':
+      return new ServiceError(code, 'Group 4 is the default group.')
+    case 'nothing_to_reset':
+      return new ServiceError(code, 'Quota 12 has no count of its own: each member has one.')
+    case 'too_many_new_owners':
+      return new ServiceError(code, 'A principal brings in at most 10000 owners in an hour through the default group.')
     case 'route_not_found':
-      return new ServiceError(code, 'there is no such route')
+      return routeNotFound('POST', '/api/v1/quota', '; did you mean POST /api/v1/quotas?')
     case 'method_not_allowed':
       return new ServiceError(code, 'this path takes GET, HEAD', { allow: ['GET', 'HEAD'] })
     case 'quota_exceeded':
@@ -270,9 +284,19 @@ function example(code: ErrorCode): ServiceError {
         extra: {
           requested: 5,
           remaining: 3,
+          payable: 3,
           refills_at: '2026-12-01T00:00:00.000Z',
+          caps: [],
           quotas: [
-            { id: 12, total: 1000, used: 997, reserved: 0, remaining: 3, refills_at: '2026-12-01T00:00:00.000Z' },
+            {
+              id: 12,
+              group_id: null,
+              total: 1000,
+              used: 997,
+              reserved: 0,
+              remaining: 3,
+              refills_at: '2026-12-01T00:00:00.000Z',
+            },
           ],
         },
       })
@@ -304,6 +328,11 @@ function example(code: ErrorCode): ServiceError {
       return new ServiceError(code, 'A change set that is applied cannot be applied.')
     case 'change_set_differs':
       return new ServiceError(code, 'The change set has 39 planned rows, not 40.')
+    case 'too_many_rows':
+      return new ServiceError(
+        code,
+        'Your change sets that are not applied have 1000000 rows. Drop or apply some: 17 (100000 rows), 18 (99000 rows).',
+      )
     case 'payload_too_large':
       return new ServiceError(code, 'the body may have at most 100000 bytes after decompression')
     case 'unsupported_media_type':

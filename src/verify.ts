@@ -17,7 +17,7 @@ import { VerifyProgress } from './verify-progress.js'
 
 const USAGE = `usage: node dist/src/verify.js [--repair] [--rest] [--json]
   Holds every row of DATABASE_URL against what must hold of it, while instances serve: a line for each contradiction.
-  --repair mends what can be derived, each under its owner's lock, and writes that into the changes of the quotas.
+  --repair mends what one derivable value says, under the owner's lock, and writes that into the changes of the quotas.
   --rest pauses after each page for as long as it took, so that requests have at least half of the database.
   --json tells a JSON object a line.
   Exit code: 0 no contradiction is left, 1 some are, 2 it could not run.`
@@ -26,11 +26,11 @@ const USAGE = `usage: node dist/src/verify.js [--repair] [--rest] [--json]
 const REPAIRED: Readonly<Record<Repaired, string>> = {
   mended: 'mended',
   gone: 'gone by itself, nothing to mend',
-  left: 'cannot be mended: see docs/operations.md',
+  left: 'left',
 }
 
 /** The subjects, in the order of the report. */
-const LOOKED = ['tables', 'acts', 'operations', 'changes', 'owners']
+const LOOKED = ['tables', 'acts', 'operations', 'changes', 'events', 'owners']
 
 /** The numbers of subjects and findings, over all channels. */
 class Tally {
@@ -73,6 +73,7 @@ await command(
     // A failure of the database ends the command, which reports it.
     Logger.overrideLogger(false)
     const tally = await using(database, async () => verify(database, how))
+    if (tally.left > 0 && !json) tell('docs/run/operations.md, Verifying, says for each rule what to do.')
     tell(json ? JSON.stringify(tally) : tally.line(how.repair))
     return tally.left === 0 ? EXIT.done : EXIT.failed
   },
@@ -89,7 +90,7 @@ interface How {
 async function verify(database: DatabaseConfig, how: How): Promise<Tally> {
   const states = await migrationStates(database, ENTITIES)
   if (states.some(({ ran, finishing }) => !ran && !finishing))
-    throw new StartError('its schema is not that of this version, see npm run migrate -- --status')
+    throw new StartError('its schema is not that of this version, see node dist/src/migrate.js --status')
   const dataSource = await new DataSource(dataSourceOptions(database, ENTITIES, 'service')).initialize()
   const transactions = new TransactionRunner(dataSource)
   const clock = await StoreClock.of(transactions)
@@ -139,9 +140,12 @@ async function verifyPages(
       else tally.contradictions += 1
       if (outcome !== undefined) tally.repaired[outcome] += 1
       if (json) {
-        const { rule, where, expected, found, note = false } = finding
-        tell(JSON.stringify({ channel, rule, where, expected, found, note, repaired: outcome }))
-      } else tell(`${findingLine(channel, finding)}${outcome === undefined ? '' : ` - ${REPAIRED[outcome]}`}`)
+        const { rule, where, expected, found, show, note = false } = finding
+        tell(JSON.stringify({ channel, rule, where, expected, found, show, note, repaired: outcome }))
+        continue
+      }
+      tell(`${findingLine(channel, finding)}${outcome === undefined ? '' : ` - ${REPAIRED[outcome]}`}`)
+      if (outcome !== 'mended' && outcome !== 'gone') tell(`  ${finding.show}`)
     }
     if (rest) await sleep(performance.now() - began)
     began = performance.now()

@@ -53,6 +53,30 @@ const ROUTES: Record<string, keyof typeof MAY> = {
   'POST /api/sms/admin/quota/:id/reset': 'admin',
   'GET /api/sms/admin/quota/:id/changes': 'admin',
 
+  'POST /api/v1/quotas/groups': 'service',
+  'GET /api/v1/quotas/groups': 'service',
+  'GET /api/v1/quotas/groups/:id': 'service',
+  'PUT /api/v1/quotas/groups/:id': 'service',
+  'DELETE /api/v1/quotas/groups/:id': 'service',
+  'POST /api/v1/quotas/groups/:id/restore': 'service',
+  'GET /api/v1/quotas/groups/:id/changes': 'service',
+  'GET /api/v1/quotas/groups/:id/summary': 'service',
+  'GET /api/v1/quotas/groups/:id/members': 'service',
+  'POST /api/v1/quotas/groups/:id/members': 'service',
+  'DELETE /api/v1/quotas/groups/:id/members/:account_id': 'service',
+
+  'POST /api/sms/admin/quota/groups': 'admin',
+  'GET /api/sms/admin/quota/groups': 'admin',
+  'GET /api/sms/admin/quota/groups/:id': 'admin',
+  'PUT /api/sms/admin/quota/groups/:id': 'admin',
+  'DELETE /api/sms/admin/quota/groups/:id': 'admin',
+  'POST /api/sms/admin/quota/groups/:id/restore': 'admin',
+  'GET /api/sms/admin/quota/groups/:id/changes': 'admin',
+  'GET /api/sms/admin/quota/groups/:id/summary': 'admin',
+  'GET /api/sms/admin/quota/groups/:id/members': 'admin',
+  'POST /api/sms/admin/quota/groups/:id/members': 'admin',
+  'DELETE /api/sms/admin/quota/groups/:id/members/:user_id': 'admin',
+
   'GET /api/v1/webhooks': 'admin',
   'POST /api/v1/webhooks/:name/test': 'admin',
   'POST /api/v1/webhooks/:name/enable': 'admin',
@@ -269,6 +293,20 @@ onEveryStore('access', (kind) => {
       expect(refusal(await open.get('/nowhere', { as: undefined }))).toEqual([401, 'unauthenticated'])
     },
   )
+
+  it('to the API document is open while the service makes its own tokens, in no production', async () => {
+    const trial = await TestApp.start(store, { env: { NODE_ENV: 'development', AUTH_TOKENS: '' } })
+    try {
+      for (const path of ['/docs', '/docs/initializer.js', '/openapi.json']) {
+        expect((await trial.get(path, { as: undefined })).status).toBe(200)
+        expect(refusal(await app.get(path, { as: undefined }))).toEqual([401, 'unauthenticated'])
+      }
+      for (const path of ['/metrics', MAIL_API.list, '/nowhere'])
+        expect(refusal(await trial.get(path, { as: undefined }))).toEqual([401, 'unauthenticated'])
+    } finally {
+      await trial.stop()
+    }
+  })
 
   it.each(CALLERS)('to a route that declares no rule is closed: asked by %s', async (_name, as) => {
     const answer = await app.get('/scratch', { as })

@@ -1,11 +1,10 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals'
 import { type As, TestApp } from './support/app.js'
 import { backOfficeContract } from './support/back-office.contract.js'
-import { MAIL_API, SMS_API } from './support/channel-api.js'
 import { START, stopSweepers } from './support/quota-api.js'
-import { onEveryStore, type Store } from './support/store.js'
+import { forEveryChannel, type Store } from './support/store.js'
 
-onEveryStore('the back office', (kind) => {
+forEveryChannel('the back office', (kind, channels) => {
   let store: Store
   let app: TestApp
 
@@ -41,11 +40,7 @@ onEveryStore('the back office', (kind) => {
     })
   })
 
-  describe('of mail', () => {
-    backOfficeContract(MAIL_API, () => app)
-  })
-
-  describe('of SMS', () => {
-    backOfficeContract(SMS_API, () => app)
+  describe.each(channels)('of $name', (api) => {
+    backOfficeContract(api, () => app)
   })
 })

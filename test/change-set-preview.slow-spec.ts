@@ -11,7 +11,7 @@ import { onEveryStore, type Store } from './support/store.js'
 const ROWS = Math.round(2_000 * SCALE)
 /** Far below what an owner may have. */
 const QUOTAS_OF_ONE = 40
-const SEED = Number(process.env['MODEL_SEED'] ?? Date.now() % 2 ** 31)
+const SEED = Number(process.env['MODEL_SEED'] ?? process.env['PROPERTY_SEED'] ?? Date.now() % 2 ** 31)
 const PATIENCE_MS = 600_000
 
 const FUTURE = '2030-01-01T00:00:00Z'

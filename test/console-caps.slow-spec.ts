@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals'
-import type { Page } from 'playwright-core'
+import type { Locator, Page } from 'playwright-core'
 import { seriousFindings, TestBrowser } from './support/browser.js'
 import { button, field, heading, inDays, open as openIn, panel, Service, until } from './support/console.js'
 import { type Store, STORES } from './support/store.js'
@@ -65,6 +65,13 @@ async function sound(page: Page): Promise<void> {
     expect([page.url(), width, await seriousFindings(page), sticksOut]).toEqual([page.url(), width, [], 0])
   }
   await page.setViewportSize({ width: 1280, height: 800 })
+}
+
+async function expectCentred(dialog: Locator): Promise<void> {
+  const box = (await dialog.boundingBox())!
+  const { width, height } = dialog.page().viewportSize()!
+  expect(box.x + box.width / 2).toBeCloseTo(width / 2, -1)
+  expect(box.y + box.height / 2).toBeCloseTo(height / 2, -1)
 }
 
 describe('a new cap', () => {
@@ -161,6 +168,7 @@ describe('an account with caps', () => {
     const dialog = page.getByRole('dialog', { name: `Enforce cap ${cap}?` })
     expect(await dialog.innerText()).toContain('It has counted 120 of 50: everything is refused at first.')
     await sound(page)
+    await expectCentred(dialog)
     await dialog.getByRole('button', { name: 'Enforce it' }).click()
     await told(page, `Cap ${cap} limits from now on.`).waitFor()
     await page.getByRole('region', { name: 'Held up' }).waitFor()
@@ -172,6 +180,23 @@ describe('an account with caps', () => {
     const page = await open('/mail/owners/313')
     await panel(page, 'Now').getByText('of 1 active quota').waitFor()
     expect(await page.locator('.limits').count()).toBe(0)
+    await button(page, 'Top up').click()
+    await expectCentred(page.getByRole('dialog'))
+  })
+})
+
+describe('a total below what was used', () => {
+  it('shows the excess in lists, on the quota, and beside what the others have left', async () => {
+    const id = await service.quota(314, { total: 900 })
+    await consume(314, 841)
+    await service.call('boris', 'PUT', `${QUOTAS}/${id}`, { total: 120 })
+    await service.quota(314, { total: 2000 })
+    const page = await open('/mail/owners/314')
+    await panel(page, 'Now').getByText('2,000 left of 2,120 · 721 over · 841 used').waitFor()
+    await panel(page, 'Active quotas').getByText('721 over 120 · 841 used').waitFor()
+    await sound(page)
+    await page.locator(`a[data-row-link][href$="/quotas/${id}"]`).click()
+    await panel(page, 'Settings and usage').getByText('721 over 120 · 841 used').waitFor()
   })
 })
 

@@ -353,6 +353,9 @@ describe('why an account is refused', () => {
   it('is shown for an account that never had a quota', async () => {
     const page = await open('/mail/owners/999001')
     await page.getByText('This account never had a quota. Is 999001 the right number?').waitFor()
+    await ready(page)
+    // Nothing was refused, so no reason is shown.
+    expect(await page.locator('.why').count()).toBe(0)
     await page.goto(`${service.url}/admin/mail/owners/226`)
     await signIn(page, 'anna')
     await panel(page, 'Changed lately').waitFor()

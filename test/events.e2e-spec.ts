@@ -1,11 +1,10 @@
 import { afterAll, afterEach, beforeAll, describe } from '@jest/globals'
 import { TestApp } from './support/app.js'
-import { MAIL_API, SMS_API } from './support/channel-api.js'
 import { eventsContract } from './support/events.contract.js'
 import { START, stopSweepers } from './support/quota-api.js'
-import { onEveryStore, type Store } from './support/store.js'
+import { forEveryChannel, type Store } from './support/store.js'
 
-onEveryStore('events', (kind) => {
+forEveryChannel('events', (kind, channels) => {
   let store: Store
   let app: TestApp
 
@@ -24,5 +23,5 @@ onEveryStore('events', (kind) => {
     await store.drop()
   })
 
-  for (const api of [MAIL_API, SMS_API]) describe(api.name, () => eventsContract(api, () => app))
+  describe.each(channels)('of $name', (api) => eventsContract(api, () => app))
 })

@@ -1,5 +1,5 @@
 /**
- * The service on a MariaDB Galera cluster of three nodes. `npm run test:faults` has two of them written to at once, and
+ * The service on a MariaDB Galera cluster of three nodes. `npm run test:all` has two of them written to at once, and
  * takes two of them away. That one of them is killed takes minutes, so it is tried on demand alone:
  *
  *   npm run build && QUOTA_GALERA=1 npm run jest -- test/galera

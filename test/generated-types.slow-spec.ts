@@ -23,7 +23,7 @@ export function remainingOf(problem: Refusal): number {
     const [first] = problem.quotas
     return refill === null ? problem.remaining : problem.requested - (first?.remaining ?? 0)
   }
-  const code: 'no_active_quota' = problem.code
+  const code: 'no_active_quota' | 'too_many_new_owners' = problem.code
   // @ts-expect-error an owner without quotas has nothing remaining
   return code.length + problem.remaining
 }

@@ -3,17 +3,18 @@ import { existsSync } from 'node:fs'
 import { chmod, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals'
+import { afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals'
 import { DataSource } from 'typeorm'
 import { freePort } from '../scripts/mariadb.mjs'
 import { dataSourceOptions } from '../src/database/data-source-options.js'
 import { migrate } from '../src/database/migrate.js'
-import { FINISHING, MIGRATIONS } from '../src/database/migrations/index.js'
+import { MIGRATIONS } from '../src/database/migrations/index.js'
 import { ENTITIES } from '../src/entities.js'
 import { VERSION } from '../src/version/version.js'
 import { type Ended, runNode } from './support/command.js'
 import { HttpClient } from './support/http-client.js'
 import { Instance } from './support/instance.js'
+import { NextVersion } from './support/next-version.js'
 import { onEveryStore, type Store } from './support/store.js'
 
 // Processes one after the other, on a machine that may be busy.
@@ -134,43 +135,23 @@ onEveryStore('the migrate command', (kind) => {
     expect(await recordedIn(store)).toEqual([...NAMES, 'Ahead1999000000000'])
   })
 
-  if (kind.name !== 'SQLite') {
-    it('leaves no table without a key, also in a database that an earlier version created', async () => {
-      await migrate(store.config, ENTITIES)
-      const dataSource = await new DataSource(dataSourceOptions(store.config, ENTITIES, 'migration')).initialize()
-      const withoutKey = async (): Promise<unknown[]> =>
-        dataSource.query(
-          'SELECT table_name FROM information_schema.tables t WHERE table_schema = DATABASE() AND NOT EXISTS (SELECT 1 ' +
-            'FROM information_schema.table_constraints c WHERE c.table_schema = t.table_schema ' +
-            "AND c.table_name = t.table_name AND c.constraint_type = 'PRIMARY KEY')",
-        )
-      try {
-        expect(await withoutKey()).toEqual([])
-        // As TypeORM makes it.
-        await dataSource.query('ALTER TABLE typeorm_metadata DROP COLUMN id')
-        await dataSource.undoLastMigration({ transaction: 'none' })
-        expect(await withoutKey()).toHaveLength(1)
-        await migrate(store.config, ENTITIES, { finish: true })
-        expect(await withoutKey()).toEqual([])
-      } finally {
-        await dataSource.destroy()
-      }
-    })
-  }
-
   describe('with instances there', () => {
-    const later = FINISHING.map(({ name }) => name)
-    const command = async (...args: string[]): Promise<Ended> =>
-      runNode([ENTRY, ...args], { env: { DATABASE_URL: store.url } })
+    let next: NextVersion
 
-    /** As after an update: what is left for --finish has not run. */
+    beforeAll(async () => {
+      next = await NextVersion.make()
+    })
+
+    /** The command of the next version. */
+    const command = async (...args: string[]): Promise<Ended> =>
+      runNode([next.program('migrate.js'), ...args], { env: { DATABASE_URL: store.url } })
+
+    /** As after an update from the present version: what is left for --finish has not run. */
     async function updated(): Promise<void> {
       await migrate(store.config, ENTITIES)
-      await inside(store, async (dataSource) => {
-        for (const _ of NAMES.slice(NAMES.indexOf(later[0] ?? '')))
-          await dataSource.undoLastMigration({ transaction: 'none' })
-      })
-      await migrate(store.config, ENTITIES)
+      const update = await command()
+      expect(update).toMatchObject({ code: 0, stderr: '' })
+      expect(ranBy(update)).toEqual([next.adds])
     }
 
     /** An instance that has said so; times are those of the store's clock. */
@@ -188,93 +169,72 @@ onEveryStore('the migrate command', (kind) => {
       )
     }
 
+    it('leaves for --finish what an instance of the version before cannot handle', async () => {
+      await updated()
+      const status = await command('--status')
+      expect(status).toMatchObject({ code: 0, stderr: '' })
+      expect(ranBy(status)).toEqual([...NAMES, next.adds])
+      expect(status.stdout).toMatch(new RegExp(`^later +${next.uses}$`, 'm'))
+      expect(status.stdout).toMatch(/--finish/)
+      expect(ranBy(await command('--finish'))).toEqual([next.uses])
+      expect((await command('--status')).stdout).not.toMatch(/later|--finish/)
+      expect(await recordedIn(store)).toEqual([...NAMES, next.adds, next.uses])
+    })
+
     it('does not finish if an older instance was running within the last minute, and names it', async () => {
       await updated()
-      await seen('old-1 (pid 7)', '0.1.9', 20)
-      await seen('old-2 (pid 8)', '0.1.9', 70)
-      await seen('new-1 (pid 9)', VERSION, 1)
+      await seen('old-1 (pid 7)', VERSION, 20)
+      await seen('old-2 (pid 8)', VERSION, 70)
+      await seen('new-1 (pid 9)', next.version, 1)
       const status = await command('--status')
       expect(status.stdout).toMatch(
         new RegExp(
-          `^here     0\\.1\\.9  old-1 \\(pid 7\\), 2\\d s ago\nhere     ${VERSION}  new-1 \\(pid 9\\), \\d s ago$`,
+          `^here     ${VERSION}  old-1 \\(pid 7\\), 2\\d s ago\nhere     ${next.version}  new-1 \\(pid 9\\), \\d s ago$`,
           'm',
         ),
       )
       const refused = await command('--finish')
       expect(refused.code).toBe(1)
       expect(refused.stderr).toMatch(
-        /^--finish changes nothing: instances older than .* within the last minute\.\n {2}0\.1\.9 {2}old-1 \(pid 7\), \d+ s ago\nStop them/,
+        /^--finish changes nothing: instances older than .* within the last minute\.\n {2}\S+ {2}old-1 \(pid 7\), \d+ s ago\nStop them/,
       )
       expect(refused.stderr).not.toMatch(/old-2|new-1/)
-      expect((await recordedIn(store)).filter((name) => later.includes(name))).toEqual([])
+      expect(await recordedIn(store)).toEqual([...NAMES, next.adds])
 
       await inside(store, async (dataSource) =>
         dataSource.query("DELETE FROM service_instance WHERE name LIKE 'old-1%'"),
       )
-      expect(ranBy(await command('--finish'))).toEqual(later)
+      expect(ranBy(await command('--finish'))).toEqual([next.uses])
       // Nothing is left to finish: whoever is there can stand it.
-      await seen('old-3', '0.1.9', 1)
+      await seen('old-3', VERSION, 1)
       expect(await command('--finish')).toMatchObject({ code: 0, stderr: '' })
     })
 
-    it('recognizes an instance of 0.1.0 by its writes within the last minute, and no other', async () => {
-      await updated()
-      const client = new HttpClient()
-      const instance = await Instance.start(store.url, client)
-      try {
-        const quota = { account_id: 7, quota_type: 1, total: 10, expire_at: '2099-01-01T00:00:00Z' }
-        expect((await instance.post('/api/v1/quotas', quota)).status).toBe(201)
-        const consume = '/api/v1/quotas/usage/consume'
-        expect((await instance.post(consume, { account_id: 7, amount: 2 }, 'new')).status).toBe(200)
-        expect((await command('--status')).stdout).toMatch(
-          new RegExp(`^here     ${VERSION}  .+ \\(pid \\d+\\), \\d+ s ago$`, 'm'),
-        )
-        const act = async (): Promise<{ id: string }[]> =>
-          inside(store, async (dataSource) =>
-            dataSource.query("SELECT id FROM mail_act WHERE kind = 'consume' AND operation_id IS NOT NULL"),
-          )
-        const [{ id } = { id: '' }] = await act()
-        expect(id).not.toBe('')
-        // As 0.1.0 writes it.
-        await inside(store, async (dataSource) =>
-          dataSource.query("UPDATE mail_act SET default_amount = 2 WHERE kind = 'consume'"),
-        )
-        const refused = await command('--finish')
-        expect(refused).toMatchObject({ code: 1 })
-        expect(refused.stderr).toContain(`\n  0.1.0  what consumed for "admin" (mail_act ${id}), `)
-        await inside(store, async (dataSource) =>
-          dataSource.query("UPDATE mail_act SET default_amount = NULL WHERE kind = 'consume'"),
-        )
-        expect(ranBy(await command('--finish'))).toEqual(later)
-        expect(await instance.terminate()).toBe(0)
-        expect((await command('--status')).stdout).not.toMatch(/^here/m)
-      } finally {
-        client.close()
-      }
-    })
-
     it('reverts migrations one by one with --back, unless an instance is running that needs them', async () => {
-      await migrate(store.config, ENTITIES)
-      await seen('new-1', VERSION, 5)
+      await updated()
+      expect(ranBy(await command('--finish'))).toEqual([next.uses])
+      await seen('new-1', next.version, 5)
       const refused = await command('--back')
       expect(refused.code).toBe(1)
       expect(refused.stderr).toMatch(
         /^--back changes nothing: instances of .* or newer were running within the last minute\.\n {2}\S+ {2}new-1, \d+ s ago\n/,
       )
       await inside(store, async (dataSource) => dataSource.query('DELETE FROM service_instance'))
-      // On a server all of them are taken back below, by an account that has no right but those that are named.
-      const ran = (await recordedIn(store)).toReversed().slice(0, kind.name === 'SQLite' ? undefined : 3)
-      for (const name of ran) {
+      const unknown = await runNode([ENTRY, '--back'], { env: { DATABASE_URL: store.url } })
+      expect(unknown).toMatchObject({ code: 1, stderr: expect.stringContaining('was run by a newer version') })
+      const all = [...NAMES, next.adds, next.uses]
+      for (const name of all.toReversed()) {
         const ended = await command('--back')
         expect(ended).toMatchObject({ code: 0, stderr: '' })
         expect(ended.stdout).toMatch(new RegExp(`\ntaken back ${name}\n$`))
       }
-      if (kind.name === 'SQLite') expect((await command('--back')).stdout).toMatch(/nothing to take back/)
-      expect(ranBy(await command())).toEqual(ran.toReversed())
-    }, 300_000)
+      expect((await command('--back')).stdout).toMatch(/nothing to take back/)
+      // An empty database has no older instances.
+      expect(ranBy(await command())).toEqual(all)
+    })
 
     if (kind.name !== 'SQLite') {
-      it('runs each with the grants that docs/operations.md names for it', async () => {
+      it('runs each with the grants that docs/run/operations.md names for it', async () => {
         const account = `m${randomBytes(6).toString('hex')}`
         const { pathname } = new URL(store.url)
         const url = new URL(store.url)
@@ -283,49 +243,28 @@ onEveryStore('the migrate command', (kind) => {
         const env = { DATABASE_URL: url.toString() }
         const asRoot = async (sql: string): Promise<unknown> =>
           inside(store, async (dataSource) => dataSource.query(sql))
-        const page = await readFile('docs/operations.md', 'utf8')
+        const page = await readFile('docs/run/operations.md', 'utf8')
         const [, serve] = /GRANT ([A-Z, ]+) ON quota\.\* TO quota@'%'/.exec(page) ?? []
         const [, back] = /GRANT (DROP) ON quota\.\* TO/.exec(page) ?? []
         await asRoot(`CREATE USER ${account}@'%' IDENTIFIED BY 'p'`)
         try {
           await asRoot(`GRANT ${String(serve)} ON ${pathname.slice(1)}.* TO ${account}@'%'`)
-          expect(ranBy(await runNode([ENTRY], { env }))).toEqual(NAMES)
-          // Its columns go by ALTER.
-          expect(await runNode([ENTRY, '--back'], { env })).toMatchObject({ code: 0, stderr: '' })
-          const refused = await runNode([ENTRY, '--back'], { env })
+          const migrateWith = async (...args: string[]): Promise<Ended> =>
+            runNode([next.program('migrate.js'), ...args], { env })
+          expect(ranBy(await migrateWith())).toEqual([...NAMES, next.adds, next.uses])
+          // Columns go by ALTER.
+          for (const _ of [next.uses, next.adds])
+            expect(await migrateWith('--back')).toMatchObject({ code: 0, stderr: '' })
+          const refused = await migrateWith('--back')
           expect(refused.code).toBe(1)
           expect(refused.stderr).toMatch(/DROP command denied/)
           await asRoot(`GRANT ${String(back)} ON ${pathname.slice(1)}.* TO ${account}@'%'`)
-          for (const _ of NAMES.slice(1))
-            expect(await runNode([ENTRY, '--back'], { env })).toMatchObject({ code: 0, stderr: '' })
+          expect(await migrateWith('--back')).toMatchObject({ code: 0, stderr: '' })
         } finally {
           await asRoot(`DROP USER ${account}@'%'`)
         }
       }, 300_000)
     }
-  })
-
-  it('leaves for --finish what an instance of the previous version cannot handle', async () => {
-    const env = { DATABASE_URL: store.url }
-    const later = FINISHING.map(({ name }) => name)
-    expect((await runNode([ENTRY], { env })).code).toBe(0)
-    const dataSource = await new DataSource(dataSourceOptions(store.config, ENTITIES, 'migration')).initialize()
-    // As the version before has left it.
-    const first = NAMES.indexOf(later[0] ?? '')
-    for (const _ of NAMES.slice(first)) await dataSource.undoLastMigration({ transaction: 'none' })
-    await dataSource.destroy()
-    expect((await recordedIn(store)).filter((name) => later.includes(name))).toEqual([])
-
-    const update = await runNode([ENTRY], { env })
-    expect(update).toMatchObject({ code: 0, stderr: '' })
-    expect(ranBy(update)).toEqual(NAMES.slice(first).filter((name) => !later.includes(name)))
-    const status = await runNode([ENTRY, '--status'], { env })
-    expect(status.code).toBe(0)
-    for (const name of later) expect(status.stdout).toMatch(new RegExp(`^later +${name}$`, 'm'))
-    expect(status.stdout).toMatch(/--finish/)
-    expect(ranBy(await runNode([ENTRY, '--finish'], { env }))).toEqual(later)
-    expect((await runNode([ENTRY, '--status'], { env })).stdout).not.toMatch(/later|--finish/)
-    expect((await recordedIn(store)).sort()).toEqual([...NAMES].sort())
   })
 })
 

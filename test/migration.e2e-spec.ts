@@ -1,26 +1,21 @@
-import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, expect, it } from '@jest/globals'
 import { DataSource } from 'typeorm'
 import { dataSourceOptions } from '../src/database/data-source-options.js'
-import { Callers1795700000000 } from '../src/database/migrations/1795700000000-callers.js'
-import { NewChannelMigration, UP_TO_NAMES } from '../src/database/migrations/new-channel-migration.js'
-import { migrate } from '../src/database/migrate.js'
+import { createChannel, dropChannel } from '../src/database/migrations/1796000000000-baseline.js'
+import { migrate, migrateBack, migrationStates } from '../src/database/migrate.js'
 import { ENTITIES } from '../src/entities.js'
-import { onEveryStore, type Store } from './support/store.js'
-
-const DAY_MS = 86_400_000
+import { alwaysOnEveryStore, type Store } from './support/store.js'
 
 /** A channel that limits users, as SMS does. */
-class Trial extends NewChannelMigration {
-  constructor() {
-    super({ prefix: 'trial', ownerColumn: 'user_id' }, UP_TO_NAMES)
-  }
-}
+const TRIAL = { prefix: 'trial', ownerColumn: 'user_id' }
+
+/** A default that equates much, and one that holds few characters. */
+const DEFAULTS = ['latin1', 'latin2', 'ascii', 'binary', 'utf16', 'utf8mb4 COLLATE utf8mb4_general_ci']
 
 /** A table's name, its definition and its rows. */
 type WrittenTable = [table: string, made: unknown[], rows: unknown[]]
 
-onEveryStore('migrations', (kind) => {
+alwaysOnEveryStore('migrations', (kind) => {
   let store: Store
   let dataSource: DataSource
 
@@ -28,7 +23,11 @@ onEveryStore('migrations', (kind) => {
     store = await kind.openEmpty()
     // Several instances starting together: each finds the schema in place when it is done.
     await Promise.all([1, 2, 3].map(async () => migrate(store.config, ENTITIES)))
-    dataSource = await new DataSource(dataSourceOptions(store.config, ENTITIES, 'migration')).initialize()
+    const options = dataSourceOptions(store.config, ENTITIES, 'migration')
+    // TypeORM compares the schema of a MySQL only under its own name.
+    dataSource = await new DataSource(
+      kind.name === 'MySQL' && options.type === 'mariadb' ? { ...options, type: 'mysql' } : options,
+    ).initialize()
   })
 
   afterAll(async () => {
@@ -43,9 +42,13 @@ onEveryStore('migrations', (kind) => {
       for (const { columns } of dataSource.entityMetadatas)
         for (const column of columns) if (column.isGenerated) column.type = 'integer'
     }
-    const difference = await dataSource.driver.createSchemaBuilder().log()
-    expect(difference.upQueries.map(({ query }) => query)).toEqual([])
+    expect(await differences()).toEqual([])
   })
+
+  async function differences(): Promise<string[]> {
+    const { upQueries } = await dataSource.driver.createSchemaBuilder().log()
+    return upQueries.map(({ query }) => query)
+  }
 
   it('result in the template of the suites’ own stores', async () => {
     const copy = await kind.open()
@@ -84,10 +87,10 @@ onEveryStore('migrations', (kind) => {
     const runner = dataSource.createQueryRunner()
     // The second time as after a process that was killed before it had written down that this ran.
     for (let attempt = 1; attempt <= 2; attempt += 1) {
-      await new Trial().up(runner)
+      await createChannel(runner, TRIAL)
       expect(await tablesOf('trial')).toEqual(await tablesOf('sms'))
     }
-    await new Trial().down(runner)
+    await dropChannel(runner, TRIAL)
     await runner.release()
     expect(JSON.stringify(await written(dataSource))).not.toContain('trial')
   })
@@ -95,7 +98,7 @@ onEveryStore('migrations', (kind) => {
   /** A channel's sixteen tables without what depends on its name; indexes and checks are named by a hash of it. */
   async function tablesOf(prefix: string): Promise<string[][]> {
     const tables = (await written(dataSource)).filter(([table]) => table.startsWith(`${prefix}_`))
-    expect(tables).toHaveLength(16)
+    expect(tables).toHaveLength(17)
     return tables.map((table) =>
       table
         .flat()
@@ -118,45 +121,73 @@ onEveryStore('migrations', (kind) => {
     expect(await dataSource.showMigrations()).toBe(false)
   })
 
-  it('find the callers of the last days, by bytes', async () => {
-    const act = async (caller: string, kind: string, agoMs: number) => {
-      const at = new Date(Date.now() - agoMs)
-      const hex = at.getTime().toString(16).padStart(12, '0')
-      const id = `${hex.slice(0, 8)}-${hex.slice(8)}${randomUUID().slice(13)}`
-      await dataSource.query(
-        "INSERT INTO mail_act (id, kind, owner_id, caller, request, answer, request_id, at) VALUES (?, ?, 1, ?, '', '', '', ?)",
-        [id, kind, caller, at.toISOString().slice(0, 23).replace('T', ' ')],
-      )
-    }
-    await act('mailer', 'consume', 20 * DAY_MS)
-    await act('mailer', 'reserve', 5 * DAY_MS)
-    await act('Mailer', 'refund', 30 * DAY_MS)
-    await act('office', 'create', DAY_MS)
-    await act('retired', 'consume', 40 * DAY_MS)
-    const runner = dataSource.createQueryRunner()
-    const migration = new Callers1795700000000()
-    await migration.down(runner)
-    await migration.up(runner)
-    await migration.up(runner)
-    await runner.release()
-    const rows: { id: string; spent_at: string }[] = await dataSource.query(
-      'SELECT id, spent_at FROM mail_caller ORDER BY id',
-    )
-    expect(rows.map(({ id }) => id)).toEqual(['Mailer', 'mailer'])
-    expect(String(rows[1]?.spent_at).slice(0, 10)).toBe(new Date(Date.now() - 5 * DAY_MS).toISOString().slice(0, 10))
-    await dataSource.query('DELETE FROM mail_act')
-  })
-
   it('continue where a killed process stopped', async () => {
     await dataSource.query('DROP TABLE sms_change')
     await dataSource.query('DROP TABLE mail_hold')
     await dataSource.query('DELETE FROM schema_migration')
     await migrate(store.config, ENTITIES)
-    const difference = await dataSource.driver.createSchemaBuilder().log()
-    expect(difference.upQueries.map(({ query }) => query)).toEqual([])
+    expect(await differences()).toEqual([])
+  })
+
+  it('refuse a database that an earlier version made, and change nothing in it', async () => {
+    const earlier = await kind.openEmpty()
+    const source = await new DataSource(dataSourceOptions(earlier.config, [], 'migration')).initialize()
+    try {
+      await source.query('CREATE TABLE schema_migration (id int PRIMARY KEY, timestamp bigint, name varchar(255))')
+      await source.query("INSERT INTO schema_migration VALUES (1, 1790000000000, 'Ledger1790000000000')")
+      for (const use of [migrate, migrateBack, migrationStates])
+        await expect(use(earlier.config, ENTITIES)).rejects.toThrow(
+          'it was made by a version before 1.0.0 (Ledger1790000000000), whose data this version cannot use',
+        )
+      expect(await source.query('SELECT name FROM schema_migration')).toHaveLength(1)
+    } finally {
+      await source.destroy()
+      await earlier.drop()
+    }
   })
 
   if (kind.name !== 'SQLite') {
+    it.each(DEFAULTS)(
+      'name every character set and collation, so that a default of %s changes nothing',
+      async (text) => {
+        const other = await kind.openEmpty()
+        const source = await new DataSource(dataSourceOptions(other.config, ENTITIES, 'migration')).initialize()
+        try {
+          await source.query(`ALTER DATABASE CHARACTER SET ${text}`)
+          await migrate(other.config, ENTITIES)
+          const tables: unknown[] = await source.query(
+            "SELECT table_name FROM information_schema.tables WHERE table_schema = DATABASE() AND table_collation <> 'utf8mb4_bin'",
+          )
+          expect(tables).toEqual([])
+          const columns: Record<'place' | 'collation', string>[] = await source.query(
+            "SELECT CONCAT(table_name, '.', column_name) AS place, collation_name AS collation FROM information_schema.columns " +
+              'WHERE table_schema = DATABASE() AND collation_name IS NOT NULL',
+          )
+          const found = new Map(columns.map(({ place, collation }) => [place, collation]))
+          expect(columns.filter(({ collation }) => !['ascii_bin', 'utf8mb4_bin'].includes(collation))).toEqual([])
+          for (const { tableName, columns: ofEntity } of source.entityMetadatas)
+            for (const { databaseName, collation } of ofEntity)
+              expect([tableName, databaseName, found.get(`${tableName}.${databaseName}`)]).toEqual([
+                tableName,
+                databaseName,
+                collation,
+              ])
+        } finally {
+          await source.destroy()
+          await other.drop()
+        }
+      },
+    )
+
+    it('give every table a primary key, which clusters require', async () => {
+      const without: unknown[] = await dataSource.query(
+        'SELECT table_name FROM information_schema.tables t WHERE table_schema = DATABASE() AND NOT EXISTS (SELECT 1 ' +
+          'FROM information_schema.table_constraints c WHERE c.table_schema = t.table_schema ' +
+          "AND c.table_name = t.table_name AND c.constraint_type = 'PRIMARY KEY')",
+      )
+      expect(without).toEqual([])
+    })
+
     it('prevent counters below zero in the database itself', async () => {
       await dataSource.query(
         "INSERT INTO mail_quota (quota_type, total, state, created_at, updated_at, account_id) VALUES (1, 1, 'active', NOW(3), NOW(3), 1)",

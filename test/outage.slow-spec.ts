@@ -16,7 +16,7 @@ import { verified } from './support/verify.js'
 
 const onOwnServer = CAN_START_SERVER ? describe : describe.skip
 
-const PATIENCE_MS = 120_000
+const PATIENCE_MS = 300_000
 /** Much more than an answer takes that waits for nothing, and much less than any wait for the database. */
 const AT_ONCE_MS = 1_000
 /** What an idle connection is kept at most, and the look that gives it up. */

@@ -2,10 +2,9 @@ import { afterAll, beforeAll, describe, expect } from '@jest/globals'
 import type { Response } from 'supertest'
 import { hashOf, newToken } from '../src/auth/token.js'
 import { type As, authTokens, type Sent, TestApp } from './support/app.js'
-import { type ChannelApi, MAIL_API, SMS_API } from './support/channel-api.js'
 import { bodyOf, fresh, refusal } from './support/quota-api.js'
 import { it } from './support/scoped.js'
-import { onEveryStore, type Store } from './support/store.js'
+import { forEveryChannel, type Store } from './support/store.js'
 
 /** How an operation that is none is missed. */
 const NOWHERE = '01939f3e-5c00-7a6b-8c1d-2e3f4a5b6c7d'
@@ -14,7 +13,7 @@ const MISSED = [404, 'operation_not_found']
 /** A token of a name that differs in case alone, which stores may take for the same. */
 const LOUDER = newToken('usage')
 
-onEveryStore('a token of the scope own', (kind) => {
+forEveryChannel('a token of the scope own', (kind, channels) => {
   let store: Store
   /** All roles as they are. */
   let plain: TestApp
@@ -39,7 +38,7 @@ onEveryStore('a token of the scope own', (kind) => {
     await store.drop()
   })
 
-  describe.each([MAIL_API, SMS_API])('in the channel $name', (api: ChannelApi) => {
+  describe.each(channels)('in the channel $name', (api) => {
     const key = (): string => `key-${fresh()}`
     const total = async (owner: number, amount = 1_000_000): Promise<number> => {
       const body = { [api.owner]: owner, quota_type: 1, total: amount, expire_at: plain.clock.after(86_400 * 30) }

@@ -1,10 +1,5 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals'
 import { DataSource } from 'typeorm'
-import { dataSourceOptions } from '../src/database/data-source-options.js'
-import { migrate } from '../src/database/migrate.js'
-import { FINISHING, MIGRATIONS } from '../src/database/migrations/index.js'
-import { WritePlainConsumes1795400000001 } from '../src/database/migrations/1795400000001-write-plain-consumes.js'
-import { ENTITIES } from '../src/entities.js'
 import { TestApp } from './support/app.js'
 import { type ChannelApi, MAIL_API, SMS_API } from './support/channel-api.js'
 import { bodyOf, fresh, stopSweepers } from './support/quota-api.js'
@@ -28,39 +23,15 @@ onEveryStore('a consume in one row', (kind) => {
 
   beforeAll(async () => {
     store = await kind.open()
-    await begin()
-  }, 60_000)
+    app = await TestApp.start(store)
+    await stopSweepers(app)
+    dataSource = app.app.get(DataSource)
+  })
 
   afterAll(async () => {
     await app.stop()
     await store.drop()
   })
-
-  async function begin(): Promise<void> {
-    app = await TestApp.start(store)
-    await stopSweepers(app)
-    dataSource = app.app.get(DataSource)
-  }
-
-  /** As a database is that the release before has made: it is not said yet that none of its instances is left. */
-  async function restartBesideTheReleaseBefore(): Promise<void> {
-    await app.stop()
-    const source = await new DataSource(dataSourceOptions(store.config, ENTITIES, 'migration')).initialize()
-    try {
-      const later = MIGRATIONS.slice(MIGRATIONS.indexOf(WritePlainConsumes1795400000001))
-      for (const _ of later) await source.undoLastMigration({ transaction: 'none' })
-    } finally {
-      await source.destroy()
-    }
-    // An instance that starts says nothing of the others.
-    await begin()
-  }
-
-  async function restartWithoutIt(): Promise<void> {
-    await app.stop()
-    expect(await migrate(store.config, ENTITIES, { finish: true })).toEqual(FINISHING.map(({ name }) => name))
-    await begin()
-  }
 
   async function quotaOf(api: ChannelApi, owner: number, total = 100): Promise<number> {
     const made = await app.post(api.quotas, {
@@ -112,41 +83,24 @@ onEveryStore('a consume in one row', (kind) => {
     )
   }
 
-  it.each(APIS)(
-    'tells $name the same before and after the release before is gone, and back',
-    async (api) => {
-      await restartBesideTheReleaseBefore()
-      const owner = fresh()
-      const quota = await quotaOf(api, owner)
-      const first = await consume(api, owner, 5, `old-${owner}`)
-      expect(await rowsOf(api, idOf(first))).toEqual([1, 1, 1])
-      const before = await told(api, idOf(first), owner, quota, `old-${owner}`)
-
-      await restartWithoutIt()
-      expect(await told(api, idOf(first), owner, quota, `old-${owner}`)).toEqual(before)
-      app.clock.pass(1)
-      const second = await consume(api, owner, 7, `new-${owner}`)
-      expect(await rowsOf(api, idOf(second))).toEqual([1, 0, 0])
-      expect(await consume(api, owner, 5, `old-${owner}`)).toBe(first)
-      expect(await consume(api, owner, 7, `new-${owner}`)).toBe(second)
-      const after = await told(api, idOf(second), owner, quota, `new-${owner}`)
-      expect(after.operation).toEqual(JSON.parse(second))
-      expect(after.ofOwner).toEqual({ items: [JSON.parse(second), JSON.parse(first)], next_before: null })
-      expect(after.ofQuota).toEqual(after.ofOwner)
-      expect(after.byKey).toEqual({ items: [JSON.parse(second)], next_before: null })
-      expect(after.acts).toMatchObject({ items: [{ kind: 'consume', amount: 7, idempotency_key: `new-${owner}` }] })
-
-      // The release before knows three rows a consume.
-      await restartBesideTheReleaseBefore()
-      expect(await rowsOf(api, idOf(second))).toEqual([1, 1, 1])
-      expect(await told(api, idOf(second), owner, quota, `new-${owner}`)).toEqual(after)
-      expect(await consume(api, owner, 7, `new-${owner}`)).toBe(second)
-      const other = await app.post(api.consume, { [api.owner]: owner, amount: 8 }, { key: `new-${owner}` })
-      expect([other.status, other.body.code]).toEqual([422, 'idempotency_key_reused'])
-      await restartWithoutIt()
-    },
-    60_000,
-  )
+  it.each(APIS)('tells $name the same by every route', async (api) => {
+    const owner = fresh()
+    const quota = await quotaOf(api, owner)
+    const key = `new-${owner}`
+    const text = await consume(api, owner, 7, key)
+    expect(await rowsOf(api, idOf(text))).toEqual([1, 0, 0])
+    expect(await consume(api, owner, 7, key)).toBe(text)
+    const page = { items: [JSON.parse(text)], next_before: null }
+    expect(await told(api, idOf(text), owner, quota, key)).toMatchObject({
+      operation: JSON.parse(text),
+      acts: { items: [{ kind: 'consume', amount: 7, idempotency_key: key }] },
+      ofOwner: page,
+      ofQuota: page,
+      byKey: page,
+    })
+    const other = await app.post(api.consume, { [api.owner]: owner, amount: 8 }, { key })
+    expect([other.status, other.body.code]).toEqual([422, 'idempotency_key_reused'])
+  })
 
   it.each(APIS)('makes the other rows when a $name consume is refunded, and shows it once', async (api) => {
     const owner = fresh()

@@ -1,4 +1,4 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -34,6 +34,7 @@ describe(`a real Postfix in front of the service on ${kind.name}`, () => {
   let http: HttpClient
   let service: Instance
   let folder: string
+  let settings: Record<string, string>
   let connector: Connector
   let sink: Sink
   let postfix: Postfix
@@ -46,14 +47,18 @@ describe(`a real Postfix in front of the service on ${kind.name}`, () => {
     // Account n belongs to user-n; the tests take ranges of their own.
     const lines = times(400).map((n) => `user-${n}@example.org ${n + 1}`)
     await writeFile(join(folder, 'accounts'), `${lines.join('\n')}\n`)
-    connector = await Connector.start({
+    settings = {
       QUOTA_URL: service.url,
       QUOTA_TOKEN: ADMIN,
       ACCOUNTS_FILE: join(folder, 'accounts'),
       PAYER_WITHOUT_SASL: 'sender',
-    })
+    }
+    connector = await Connector.start(settings)
     sink = await Sink.start()
-    postfix = await Postfix.start(`inet:127.0.0.1:${connector.port}`, sink.port)
+    const [restriction = ''] =
+      /check_policy_service \{[^}]*\}[^}]*\}/.exec(await readFile('docs/postfix.md', 'utf8')) ?? []
+    expect(restriction).toContain('inet:127.0.0.1:10040')
+    postfix = await Postfix.start(restriction.replace(/\s+/g, ' ').replace(':10040', `:${connector.port}`), sink.port)
   }, PATIENCE_MS)
 
   afterAll(async () => {
@@ -193,6 +198,45 @@ describe(`a real Postfix in front of the service on ${kind.name}`, () => {
   )
 
   it(
+    'with the connector stopped, and killed, and started again while mail flows: no message is deferred',
+    async () => {
+      const senders = times(20).map((n) => 350 + n)
+      for (const n of senders) await total(n, 100_000)
+      const sent = new Map<number, number>()
+      const [refused, stopped] = [[] as string[], { now: false as boolean }]
+      let longestAway = 0
+      const flowing = senders.map(async (n) => {
+        const session = await SmtpSession.open(postfix.submission, user(n))
+        while (!stopped.now) {
+          const reply = await session.send(user(n), addresses(3))
+          if (reply.startsWith('250')) sent.set(n, (sent.get(n) ?? 0) + 3)
+          else refused.push(reply)
+        }
+        session.close()
+      })
+      for (const signal of ['SIGKILL', 'SIGTERM', 'SIGKILL'] as const) {
+        await sleep(2_000)
+        connector.signal(signal)
+        const since = performance.now()
+        await connector.exited
+        // Longer than Postfix waits by default.
+        await sleep(2_000)
+        connector = await Connector.start(settings, connector)
+        longestAway = Math.max(longestAway, performance.now() - since)
+      }
+      await sleep(2_000)
+      stopped.now = true
+      await Promise.all(flowing)
+      // Postfix asks eight times in eight seconds; on a busy machine, the start alone may take longer.
+      expect(longestAway < 7_000 ? refused : []).toEqual([])
+      // A question whose answer was lost is asked again, and charged once.
+      for (const n of senders) expect(await usedBy(n)).toBe(sent.get(n))
+      figure('connector ended three times', { messages: [...sent.values()].reduce((sum, one) => sum + one, 0) / 3 })
+    },
+    PATIENCE_MS,
+  )
+
+  it(
     'answers 200 connections at once',
     async () => {
       const senders = times(200).map((n) => 100 + n)
@@ -223,6 +267,8 @@ describe(`a real Postfix in front of the service on ${kind.name}`, () => {
       connector.signal('SIGTERM')
       expect(await connector.exited).toBe(0)
       expect(performance.now() - ended).toBeLessThan(inTime(10_000))
+      // Without a connector, Postfix defers in the end, and says why.
+      expect(await sessions[0]!.send(user(100), addresses(1))).toMatch(/^451 4\.7\.1 .*cannot be checked/)
       for (const session of sessions) session.close()
     },
     PATIENCE_MS,

@@ -3,9 +3,9 @@ import { TestApp } from './support/app.js'
 import { MAIL_API, SMS_API } from './support/channel-api.js'
 import { bodyOf, fresh, START, stopSweepers } from './support/quota-api.js'
 import { quotaContract } from './support/quota.contract.js'
-import { onEveryStore, type Store } from './support/store.js'
+import { forEveryChannel, type Store } from './support/store.js'
 
-onEveryStore('quotas', (kind) => {
+forEveryChannel('quotas', (kind, channels) => {
   let store: Store
   let app: TestApp
 
@@ -24,12 +24,8 @@ onEveryStore('quotas', (kind) => {
     await store.drop()
   })
 
-  describe('of mail', () => {
-    quotaContract(MAIL_API, () => app)
-  })
-
-  describe('of SMS', () => {
-    quotaContract(SMS_API, () => app)
+  describe.each(channels)('of $name', (api) => {
+    quotaContract(api, () => app)
   })
 
   describe('of two channels', () => {

@@ -1,10 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { probeServer } from '../src/database/server-probe.js'
+import { serverOptions } from '../src/database/server.js'
 import { audit } from './support/audit.js'
 import { CAN_START_SERVER, TestDatabase } from './support/database.js'
 import { figure } from './support/figures.js'
 import { HttpClient } from './support/http-client.js'
-import { Instance } from './support/instance.js'
+import { ADMIN, Instance } from './support/instance.js'
 import { bodyOf, fresh, MAIL, owners, tally, times, totalQuota } from './support/wire.js'
 import { verified } from './support/verify.js'
 
@@ -26,18 +28,22 @@ const HOSTILE: Readonly<Record<string, string>> = {
   max_statement_time: '0.001',
   wait_timeout: '1',
   default_storage_engine: "'Aria'",
+  max_allowed_packet: '1048576',
 }
 
 onOwnServer('on a server with settings of its own mind', () => {
   let database: TestDatabase
   let client: HttpClient
   let instance: Instance
+  /** The test's own sessions, and the server's. */
+  let own: number
 
   beforeAll(async () => {
     database = await TestDatabase.open({ own: true })
     // The test's own sessions are there already, and keep the usual ones.
     await Promise.all(times(4).map(async () => database.rows('SELECT SLEEP(0.1)')))
     for (const [name, value] of Object.entries(HOSTILE)) await database.execute(`SET GLOBAL ${name} = ${value}`)
+    own = await database.number('SELECT COUNT(*) FROM information_schema.processlist')
     client = new HttpClient()
     instance = await Instance.start(database.url, client, { DATABASE_POOL_SIZE: '24' })
   }, 90_000)
@@ -55,6 +61,27 @@ onOwnServer('on a server with settings of its own mind', () => {
     )
     expect(engines).toEqual([{ engine: 'InnoDB' }])
   })
+
+  it.each([
+    ['invalid', 'of which the beginning is kept', '\u0001'.repeat(1_600)],
+    ['planned', 'which are kept whole', '😀'.repeat(120)],
+  ])(
+    'a file is imported whose %s rows, %s, together exceed a packet',
+    async (outcome, _kept, label) => {
+      const lines = times(2_000).map((_, n) => `${900_000 + n},1,5,2999-01-01T00:00:00Z,${label}`)
+      const answer = await fetch(`${instance.url}${MAIL.quotas}/import`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${ADMIN}`, 'content-type': 'text/csv' },
+        body: ['account_id,quota_type,total,expire_at,label', ...lines].join('\n'),
+      })
+      expect(answer.status).toBe(202)
+      const { id } = (await answer.json()) as { id: number }
+      const read = async () => bodyOf(await instance.get(`${MAIL.quotas}/change-sets/${id}`))
+      while ((await read()).state === 'preparing') await sleep(100)
+      expect(await read()).toMatchObject({ state: 'ready', counts: { rows: 2_000, [outcome]: 2_000 } })
+    },
+    60_000,
+  )
 
   it('requests have the same effect as elsewhere, and leave no transaction open', async () => {
     const accounts = owners(3)
@@ -84,7 +111,8 @@ onOwnServer('on a server with settings of its own mind', () => {
     expect(open).toEqual([])
   })
 
-  it('idle connections are given up', async () => {
+  it('idle connections are given up, in order', async () => {
+    const abortedBefore = await database.aborted()
     const sessions = async (): Promise<number> =>
       database.number("SELECT COUNT(*) FROM information_schema.processlist WHERE db = DATABASE() AND command = 'Sleep'")
     // What the tests before have used is given up by then.
@@ -101,5 +129,15 @@ onOwnServer('on a server with settings of its own mind', () => {
     figure('idle connections', { 'after a burst': busy, then: await sessions(), 'after ms': Math.round(took) })
     expect(busy).toBeGreaterThan(ours + 2)
     expect(took).toBeLessThan(20_000)
+    expect(await database.aborted()).toBe(abortedBefore)
+  })
+
+  it('at the end, each connection is closed in order', async () => {
+    const abortedBefore = await database.aborted()
+    expect(bodyOf(await instance.get(MAIL.quotas)).items).toHaveLength(3)
+    expect(await probeServer(serverOptions({ url: database.url }))).toEqual({ reach: 'all' })
+    expect(await instance.terminate()).toBe(0)
+    while ((await database.number('SELECT COUNT(*) FROM information_schema.processlist')) > own) await sleep(50)
+    expect(await database.aborted()).toBe(abortedBefore)
   })
 })

@@ -156,7 +156,7 @@ describe('a SQLite file', () => {
     async () => {
       mkdirSync(join(directory, 'data'))
       try {
-        execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=2m', 'tmpfs', join(directory, 'data')], { stdio: 'ignore' })
+        execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=4m', 'tmpfs', join(directory, 'data')], { stdio: 'ignore' })
       } catch {
         // Only root may make a disk that is full: the next test does without one.
         return
@@ -166,7 +166,7 @@ describe('a SQLite file', () => {
         const consume = (): Promise<Answer> =>
           instance.post(consumePath, { account_id: owner, amount: 1 }, fresh('full'))
         const ballast = join(directory, 'data', 'ballast')
-        expect(() => writeFileSync(ballast, Buffer.alloc(4_000_000))).toThrow(/ENOSPC/)
+        expect(() => writeFileSync(ballast, Buffer.alloc(8_000_000))).toThrow(/ENOSPC/)
         const statuses: number[] = []
         for (let n = 0; n < 40 && (await instance.get('/health/ready')).status === 200; n += 1) {
           statuses.push(...(await Promise.all(times(20).map(consume))).map(({ status }) => status))

@@ -13,8 +13,17 @@ import { MAIL } from '../src/mail-quota/mail.channel.js'
 import { TestApp } from './support/app.js'
 import { type ChannelApi, MAIL_API, SMS_API } from './support/channel-api.js'
 import { TestClock } from './support/clock.js'
-import { type Body, bodyOf, brokenFields, fresh, ledgerOf, refusal, sweeperOf } from './support/quota-api.js'
-import { onEveryStore, type Store } from './support/store.js'
+import {
+  type Body,
+  bodyOf,
+  brokenFields,
+  fresh,
+  ledgerOf,
+  refusal,
+  stopSweepers,
+  sweeperOf,
+} from './support/quota-api.js'
+import { forEveryChannel, type Store } from './support/store.js'
 import { linesOf } from './support/verify.js'
 
 const HOUR = 3_600
@@ -30,7 +39,7 @@ interface Step {
   refusals: number | null
 }
 
-onEveryStore('upkeep', (kind) => {
+forEveryChannel('upkeep', (kind, channels) => {
   let store: Store
   let app: TestApp
   let owner: number
@@ -84,7 +93,7 @@ onEveryStore('upkeep', (kind) => {
       .filter(({ charged, refunded }) => charged + refunded > 0)
       .map(({ began_at, charged, refunded }) => [began_at.slice(0, 13), charged, refunded])
 
-  for (const api of [MAIL_API, SMS_API]) {
+  for (const api of channels) {
     it(`tells how ${api.name} usage went, the same before and after it is added up`, async () => {
       app.clock.set('2027-01-10T10:30:00.000Z')
       const first = await create(10, {}, api)
@@ -268,6 +277,19 @@ onEveryStore('upkeep', (kind) => {
     ).toBe(true)
   })
 
+  it('writes the latest refusals, too, when a write of earlier ones is in progress', async () => {
+    app.clock.set('2027-05-19T10:30:00.000Z')
+    await create(1)
+    const { refusals } = ledgerOf(app, MAIL_API)
+    refusals.count(owner, 'quota_exceeded', 3)
+    const first = refusals.flush()
+    refusals.count(owner, 'quota_exceeded', 4)
+    await refusals.flush()
+    const { items } = bodyOf(200, await app.get(`${MAIL_API.quotas}/refusals?account_id=${owner}`))
+    expect(items).toEqual([expect.objectContaining({ count: 2, requested: 7 })])
+    await first
+  })
+
   it('adds each act once, even if several instances add at the same time', async () => {
     app.clock.set('2027-05-20T10:00:00.000Z')
     await create(100_000)
@@ -370,6 +392,7 @@ onEveryStore('upkeep', (kind) => {
     await consume(3)
     const wrong = await TestApp.start(store, { clock: new TestClock('2037-06-25T10:00:00.000Z') })
     try {
+      await stopSweepers(wrong)
       while (await upkeepOf(wrong, MAIL_API).totals.fold());
     } finally {
       await wrong.stop()
@@ -514,6 +537,22 @@ onEveryStore('upkeep', (kind) => {
         ['2027-08-20T00', 0, 1],
       ],
     })
+  })
+
+  it('removes nothing that it says is complete, when a day ends during the removal', async () => {
+    app.clock.set('2027-10-10T23:59:00.000Z')
+    await create(1_000)
+    await consume(5)
+    app.clock.set('2027-11-09T23:59:00.000Z')
+    await fold()
+    const { retention } = upkeepOf(app, MAIL_API)
+    const before = retention.cutoff(30)
+    app.clock.set('2027-11-10T00:01:00.000Z')
+    expect(retention.cutoff(30)).toBeGreaterThan(before)
+    for (let after: string | undefined = ''; after !== undefined;)
+      after = (await retention.removeActs(after, before, 30)).last
+    expect(bodyOf(200, await app.get(`${MAIL_API.usage}?account_id=${owner}`)).items).toHaveLength(1)
+    expect(await contradictions()).toEqual([])
   })
 
   it('either refunds an operation or has removed it, if both happen at the same time', async () => {

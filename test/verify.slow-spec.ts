@@ -1,11 +1,14 @@
+import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { afterAll, beforeAll, beforeEach, describe, expect } from '@jest/globals'
+import { afterAll, beforeAll, describe, expect } from '@jest/globals'
 import { DataSource } from 'typeorm'
 import { channelToken } from '../src/channel-api/ledger.module.js'
 import { TransactionRunner } from '../src/database/transaction-runner.js'
+import { instantToStore } from '../src/database/column.js'
+import { EventSequencer } from '../src/ledger/feed/event-sequencer.js'
 import { BackgroundVerifier } from '../src/ledger/verify/background-verifier.js'
-import type { Finding } from '../src/ledger/verify/verify-check.js'
+import { type Finding, type Rule, RULES } from '../src/ledger/verify/verify-check.js'
 import { findingLine, type Repaired, type Verification, Verifier } from '../src/ledger/verify/verifier.js'
 import { Upkeep } from '../src/ledger/upkeep/upkeep.js'
 import { MAIL } from '../src/mail-quota/mail.channel.js'
@@ -28,37 +31,166 @@ const HOUR = 3_600
 const DAY = 86_400
 const RUN = 'verify-of-a-test'
 
-/** What an owner has after a little of everything: ids by what they are good for. */
+/** Ids of rows of an owner that has used every kind of act. */
 interface Life {
   readonly owner: number
-  /** Type 2, in its second cycle, with usage in it. */
+  /** Of type 2, in its second cycle, with usage in it. */
   readonly cycle: number
-  /** Type 1, with the open hold on it. */
+  /** Of type 1, with thresholds, of which `used` has reached the first, and the open hold. */
   readonly total: number
   readonly deleted: number
   /** A consume of one row. */
   readonly plain: string
-  /** One that was refunded in part. */
+  /** A consume that was refunded in part. */
   readonly refunded: string
-  /** One that two quotas paid. */
+  /** A consume that two quotas paid. */
   readonly split: string
   readonly open: string
   readonly committed: string
   readonly released: string
   readonly expired: string
+  /** A quota of a group that paid for a member, who has no other. */
+  readonly shared: number
+  /** An open hold of units of it. */
+  readonly drawn: string
+  readonly group: number
 }
 
-/** One kind of damage. */
+type Table = 'quota' | 'owner' | 'act' | 'operation' | 'allocation' | 'hold' | 'change' | 'event'
+
+/** A damage to rows of an owner, the rules of the findings, and whether `--repair` repairs all of it. */
 interface Damage {
-  readonly name: string
-  /** What is wrong then, by rule. */
-  readonly rules: readonly Finding['rule'][]
-  plant(life: Life): Promise<unknown>
-  /** Takes back what no repair can. */
-  readonly undo?: (life: Life) => Promise<unknown>
-  /** Of whose quota the changes tell; not given where nothing of a quota was changed. */
-  readonly told?: (life: Life) => number
+  readonly damage: string
+  readonly rules: readonly Rule[]
+  readonly repaired?: true
+  readonly table: Table
+  /** Which rows. */
+  readonly where: string
+  readonly of: keyof Life
+  /** The assignments; absent: the rows are deleted. */
+  readonly set?: Readonly<Record<string, string>>
+  /** Rows to be inserted instead. */
+  readonly insert?: string
 }
+
+/** The column of the deduplication key. */
+const KEY = 'deduplication_key'
+const NO_OPERATION = '01990000-0000-7000-8000-000000000001'
+const PAST = "'2020-01-01 00:00:00.000'"
+const FUTURE = "'2999-01-01 00:00:00.000'"
+const ID: Readonly<Record<Table, readonly string[]>> = {
+  quota: ['id'],
+  owner: ['owner_id'],
+  act: ['id'],
+  operation: ['id'],
+  allocation: ['operation_id', 'position'],
+  hold: ['operation_id', 'owner_id'],
+  change: ['id'],
+  event: ['seq'],
+}
+
+const ofQuota = (of: 'total' | 'cycle' | 'deleted' | 'shared', set: Record<string, string>) =>
+  ({ table: 'quota', where: 'id = ?', of, set }) as const
+const ofOperation = (of: keyof Life, set?: Record<string, string>) =>
+  ({ table: 'operation', where: 'id = ?', of, ...(set === undefined ? {} : { set }) }) as const
+const ofAct = (of: keyof Life, set: Record<string, string>, where = 'id = ?') =>
+  ({ table: 'act', where, of, set }) as const
+const CREATE = "kind = 'create' AND quota_id = ?"
+const THRESHOLD = "type = 'quota.threshold_reached' AND quota_id = ?"
+
+// prettier-ignore
+const DAMAGES: Damage[] = [
+  // Repaired: what one derivable value says.
+  { damage: 'used is too low', rules: ['counters'], repaired: true, ...ofQuota('total', { used: 'used - 1' }) },
+  { damage: 'used of a deleted quota is too low', rules: ['counters'], repaired: true, ...ofQuota('deleted', { used: '0' }) },
+  { damage: 'reserved is too low', rules: ['counters'], repaired: true, ...ofQuota('total', { reserved: '0' }) },
+  { damage: 'hold_due_at is missing', rules: ['hold_due'], repaired: true, ...ofQuota('total', { hold_due_at: 'NULL' }) },
+  { damage: 'hold_due_at is after the hold', rules: ['hold_due'], repaired: true, ...ofQuota('total', { hold_due_at: FUTURE }) },
+  { damage: 'the lock row is missing', rules: ['owner_row'], repaired: true, table: 'owner', where: 'owner_id = ?', of: 'owner' },
+
+  // Named: counters, settings, thresholds and events of a quota.
+  { damage: 'used is too high', rules: ['counters'], ...ofQuota('total', { used: 'used + 5' }) },
+  { damage: 'reserved is too high', rules: ['counters'], ...ofQuota('total', { reserved: 'reserved + 5' }) },
+  { damage: 'the version is one too high', rules: ['version'], ...ofQuota('total', { version: 'version + 1' }) },
+  { damage: 'total is edited', rules: ['settings'], ...ofQuota('total', { total: 'total + 1' }) },
+  { damage: 'total is lowered below what is used', rules: ['settings', 'overdrawn', 'passed'], ...ofQuota('total', { total: '1' }) },
+  { damage: 'thresholds are edited', rules: ['settings'], ...ofQuota('total', { thresholds: "'1 95'" }) },
+  { damage: 'thresholds are unreadable', rules: ['settings'], ...ofQuota('total', { thresholds: "'90 1'" }) },
+  { damage: 'label is edited', rules: ['settings'], ...ofQuota('total', { label: "'other'" }) },
+  { damage: 'a quota is disabled', rules: ['settings'], ...ofQuota('cycle', { state: "'disabled'" }) },
+  { damage: 'expire_at is edited', rules: ['settings'], ...ofQuota('total', { expire_at: FUTURE }) },
+  { damage: 'expire_at of type 1 is missing', rules: ['settings'], ...ofQuota('deleted', { expire_at: 'NULL' }) },
+  { damage: 'a quota is expired without expire_at', rules: ['settings'], ...ofQuota('cycle', { state: "'expired'" }) },
+  { damage: 'deleted_at is missing', rules: ['settings'], ...ofQuota('deleted', { deleted_at: 'NULL' }) },
+  { damage: 'cap is set', rules: ['settings', 'plain_consume', 'allocations'], ...ofQuota('total', { cap: "'observe'" }) },
+  { damage: 'cycle_unit is missing', rules: ['settings'], ...ofQuota('cycle', { cycle_unit: 'NULL' }) },
+  { damage: 'cycle_unit is edited', rules: ['settings'], ...ofQuota('cycle', { cycle_unit: "'hour'" }) },
+  { damage: 'cycle_time_zone is edited', rules: ['settings'], ...ofQuota('cycle', { cycle_time_zone: "'Asia/Kathmandu'" }) },
+  { damage: 'cycle_anchor_at is edited', rules: ['settings'], ...ofQuota('cycle', { cycle_anchor_at: PAST }) },
+  { damage: 'the end of the cycle is no reset', rules: ['settings'], ...ofQuota('cycle', { cycle_ends_at: "'2999-01-01 00:00:00.001'" }) },
+  { damage: 'passed is null', rules: ['passed'], ...ofQuota('total', { passed: 'NULL' }) },
+  { damage: 'passed names a threshold that was never reached', rules: ['passed'], ...ofQuota('total', { passed: "'0:1 90'" }) },
+  { damage: 'passed names a count that was never begun', rules: ['passed'], ...ofQuota('total', { passed: "'7:1'" }) },
+  { damage: 'a threshold event is deleted', rules: ['event'], table: 'event', where: THRESHOLD, of: 'total' },
+  { damage: 'the event of a create is deleted', rules: ['event'], table: 'event', where: "type = 'quota.created' AND quota_id = ?", of: 'total' },
+  { damage: 'the event of an update is deleted', rules: ['event'], table: 'event', where: "type = 'quota.updated' AND quota_id = ?", of: 'total' },
+  { damage: 'the event of a delete is deleted', rules: ['event'], table: 'event', where: "type = 'quota.deleted' AND quota_id = ?", of: 'deleted' },
+  { damage: 'an event names another quota', rules: ['event'], table: 'event', where: THRESHOLD, of: 'total', set: { quota_id: 'quota_id + 1000000' } },
+  { damage: 'an event names another act', rules: ['event'], table: 'event', where: THRESHOLD, of: 'total', set: { act_id: `'${NO_OPERATION}'` } },
+  { damage: 'a change is deleted', rules: ['version', 'event', 'settings'], table: 'change', where: "action = 'update' AND quota_id = ?", of: 'total' },
+  { damage: 'a change names another owner', rules: ['change', 'version', 'event'], table: 'change', where: "action = 'create' AND quota_id = ?", of: 'total', set: { owner_id: 'owner_id + 1000000' } },
+  { damage: 'a change names no quota', rules: ['change', 'version', 'event', 'settings'], table: 'change', where: "action = 'delete' AND quota_id = ?", of: 'deleted', set: { quota_id: 'quota_id + 1000000' } },
+  { damage: 'a change is no JSON', rules: ['change', 'settings'], table: 'change', where: "action = 'update' AND quota_id = ?", of: 'total', set: { after_json: "'{'" } },
+
+  // Quotas of groups.
+  { damage: 'used of a group is too low', rules: ['counters'], repaired: true, ...ofQuota('shared', { used: 'used - 1' }) },
+  { damage: 'reserved of a group is too low', rules: ['counters'], repaired: true, ...ofQuota('shared', { reserved: '0' }) },
+  { damage: 'the lock row of a group is missing', rules: ['owner_row'], repaired: true, table: 'owner', where: 'owner_id = -?', of: 'group' },
+  { damage: 'used of a group is too high', rules: ['counters'], ...ofQuota('shared', { used: 'used + 5' }) },
+  { damage: 'total of a group is edited', rules: ['settings'], ...ofQuota('shared', { total: 'total + 1' }) },
+  { damage: 'passed of a group is null', rules: ['passed'], ...ofQuota('shared', { passed: 'NULL' }) },
+  { damage: 'a threshold event of a group is deleted', rules: ['event'], table: 'event', where: THRESHOLD, of: 'shared' },
+  { damage: 'a hold of a group has no row', rules: ['hold'], table: 'hold', where: 'owner_id < 0 AND operation_id = ?', of: 'drawn' },
+  { damage: 'a hold of a group ends at another time', rules: ['hold'], table: 'hold', where: 'owner_id < 0 AND operation_id = ?', of: 'drawn', set: { expires_at: FUTURE } },
+  { damage: 'an allocation of a group has another amount', rules: ['allocations', 'counters'], table: 'allocation', where: 'position = 0 AND operation_id = ?', of: 'drawn', set: { amount: 'amount + 1' } },
+  { damage: 'an act on a group names a quota', rules: ['act'], table: 'act', where: "kind = 'group' AND owner_id = -?", of: 'group', set: { quota_id: '1' } },
+  { damage: 'a change of a group names none', rules: ['change'], table: 'change', where: 'quota_id IS NULL AND group_id = ?', of: 'group', set: { group_id: 'NULL' } },
+
+  // Named: operations and acts.
+  { damage: 'an act has another amount than its operation', rules: ['operation_act'], ...ofAct('released', { amount: 'amount + 1' }) },
+  { damage: 'an act names another operation', rules: ['operation_act', 'operation_missing'], ...ofAct('released', { operation_id: `'${NO_OPERATION}'` }) },
+  { damage: 'a refunded consume has no operation row', rules: ['operation_missing', 'counters'], ...ofOperation('refunded') },
+  { damage: 'a reservation has no operation row', rules: ['operation_missing', 'counters'], ...ofOperation('committed') },
+  { damage: 'charged is more than the acts say', rules: ['operation_state', 'counters'], ...ofOperation('committed', { charged: 'charged + 1' }) },
+  { damage: 'a refund is forgotten', rules: ['operation_state', 'counters'], ...ofOperation('refunded', { refunded: '0' }) },
+  { damage: 'a released hold is committed', rules: ['operation_state'], ...ofOperation('released', { state: "'committed'" }) },
+  { damage: 'an expired hold is committed', rules: ['operation_state'], ...ofOperation('expired', { state: "'committed'" }) },
+  { damage: 'a consume has an expiry', rules: ['operation_state'], ...ofOperation('split', { expires_at: FUTURE }) },
+  { damage: 'an allocation has another amount', rules: ['allocations', 'counters'], table: 'allocation', where: 'position = 0 AND operation_id = ?', of: 'split', set: { amount: 'amount + 1' } },
+  { damage: 'an allocation contradicts its act', rules: ['allocations', 'counters'], table: 'allocation', where: 'operation_id = ?', of: 'refunded', set: { amount: '1' } },
+  { damage: 'an allocation is deleted', rules: ['allocations', 'counters'], table: 'allocation', where: 'operation_id = ?', of: 'refunded' },
+  { damage: 'an allocation names no quota', rules: ['allocations', 'counters'], table: 'allocation', where: 'operation_id = ?', of: 'open', set: { quota_id: 'quota_id + 1000000' } },
+  { damage: 'an open hold has no row', rules: ['hold'], table: 'hold', where: 'operation_id = ?', of: 'open' },
+  { damage: 'a hold ends at another time', rules: ['hold'], table: 'hold', where: 'operation_id = ?', of: 'open', set: { expires_at: FUTURE } },
+  { damage: 'a settled hold has a row', rules: ['hold'], table: 'hold', where: '', of: 'committed', insert: `?, owner_id, ${FUTURE}` },
+  { damage: 'a hold has no operation', rules: ['stray'], table: 'hold', where: '', of: 'owner', insert: `'${NO_OPERATION}', ?, ${FUTURE}` },
+  { damage: 'an allocation has no operation', rules: ['stray'], table: 'allocation', where: '', of: 'total', insert: `'${NO_OPERATION}', 0, ?, 0, 5, NULL` },
+  { damage: 'a plain consume has an allocation', rules: ['stray'], table: 'allocation', where: '', of: 'plain', insert: '?, 0, 1, 0, 5, NULL' },
+  { damage: 'a hold is settled twice', rules: ['key', 'settled_once'], table: 'act', where: "operation_id = ? AND kind = 'commit'", of: 'committed', insert: 'copy' },
+  { damage: 'a key has two acts', rules: ['key', 'counters'], table: 'act', where: 'id = ?', of: 'plain', insert: 'copy' },
+  { damage: 'an act has lost its key', rules: ['key'], ...ofAct('plain', { [KEY]: 'NULL' }) },
+  { damage: 'an act has another key', rules: ['key'], ...ofAct('plain', { idempotency_key: "'other'" }) },
+  { damage: 'an act names a quota of another owner', rules: ['act', 'event'], ...ofAct('total', { owner_id: 'owner_id + 1000000' }, CREATE) },
+  { damage: 'an act is of no known kind', rules: ['act'], ...ofAct('total', { kind: "'gift'" }, CREATE) },
+  { damage: 'a plain consume has no count', rules: ['plain_consume', 'counters'], ...ofAct('plain', { cycle_seq: 'NULL' }) },
+  { damage: 'a plain consume is of a count that was never begun', rules: ['plain_consume', 'counters'], ...ofAct('plain', { cycle_seq: 'cycle_seq + 9' }) },
+]
+
+it('docs/run/operations.md explains every rule', async () => {
+  const page = await readFile('docs/run/operations.md', 'utf8')
+  const table = page.slice(page.indexOf('| rule | what is wrong |'), page.indexOf('Two copies:'))
+  expect([...table.matchAll(/^\| `(\w+)` \|/gm)].map(([, rule]) => rule)).toEqual(RULES)
+})
 
 onEveryStore('verify', (kind) => {
   let store: Store
@@ -116,8 +248,8 @@ onEveryStore('verify', (kind) => {
     return bodyOf(201, await app.post(api.quotas, { [api.owner]: owner, ...body })).id
   }
 
-  const total = async (api: ChannelApi, owner: number, units: number): Promise<number> =>
-    quota(api, owner, { quota_type: 1, total: units, expire_at: app.clock.after(400 * DAY + fresh()) })
+  const total = async (api: ChannelApi, owner: number, units: number, more: object = {}): Promise<number> =>
+    quota(api, owner, { quota_type: 1, total: units, expire_at: app.clock.after(400 * DAY + fresh()), ...more })
 
   async function consume(api: ChannelApi, owner: number, amount: number): Promise<string> {
     const body = { [api.owner]: owner, amount }
@@ -160,7 +292,8 @@ onEveryStore('verify', (kind) => {
     // The hold is one of the cycle before from here on.
     await consume(api, owner, 3)
 
-    const last = await total(api, owner, 1_000)
+    const last = await total(api, owner, 1_000, { thresholds: [1, 90] })
+    bodyOf(200, await app.put(`${api.quotas}/${last}`, { label: 'all of it' }))
     const split = await consume(api, owner, 11)
     await act(api, split, 'refund', 2)
     const plain = await consume(api, owner, 5)
@@ -176,7 +309,40 @@ onEveryStore('verify', (kind) => {
     app.clock.pass(61)
     await sweeperOf(app, api).sweep()
     const open = await reserve(api, owner, 14)
-    return { owner, cycle, total: last, deleted, plain, refunded, split, open, committed, released, expired }
+    const member = fresh()
+    const group = bodyOf(201, await app.post(`${api.quotas}/groups`, { name: `group ${fresh()}` })).id
+    const path = `${api.quotas}/groups/${group}`
+    const shared = bodyOf(
+      201,
+      await app.post(api.quotas, {
+        group_id: group,
+        per: 'group',
+        quota_type: 1,
+        total: 1_000,
+        expire_at: app.clock.after(400 * DAY),
+        thresholds: [1],
+      }),
+    ).id
+    const cap = { quota_type: 2, cap: 'observe', total: 5, cycle_unit: 'month', cycle_reset_at: app.clock.after(DAY) }
+    bodyOf(201, await app.post(api.quotas, { group_id: group, per: 'group', ...cap }))
+    bodyOf(200, await app.post(`${path}/members`, { [`${api.owner}s`]: [member] }))
+    await act(api, await consume(api, member, 21), 'refund', 4)
+    const drawn = await reserve(api, member, 3)
+    bodyOf(200, await app.put(path, { name: `other ${fresh()}` }))
+    return {
+      ...{ group, shared, drawn },
+      owner,
+      cycle,
+      total: last,
+      deleted,
+      plain,
+      refunded,
+      split,
+      open,
+      committed,
+      released,
+      expired,
+    }
   }
 
   it.each(APIS)('finds nothing wrong with a little of everything on $name', async (api) => {
@@ -203,349 +369,101 @@ onEveryStore('verify', (kind) => {
     bodyOf(200, await app.put(`${MAIL_API.quotas}/${id}`, { total: 50 }))
   })
 
-  describe('with one kind of damage', () => {
-    let life: Life
-    beforeEach(() => {
-      // Whatever is planted is an owner's of its own.
-      life = undefined as never
-    })
-    const t = (api: ChannelApi, table: string): string => `${api.channel}_${table}`
-    const set =
-      (api: ChannelApi, table: string, change: string, where: string, id: (life: Life) => unknown) =>
-      async (of: Life): Promise<unknown> =>
-        sql(`UPDATE ${t(api, table)} SET ${change} WHERE ${where} = ?`, [id(of)])
-    const unknownId = '01990000-0000-7000-8000-000000000001'
+  describe('finds the damage', () => {
+    // The channels differ in names alone: one on each store, both with RELIABILITY_SCALE=2.
+    const apis = SCALE < 2 ? [kind.name === 'SQLite' ? MAIL_API : SMS_API] : APIS
 
-    const damages = (api: ChannelApi): Damage[] => [
-      {
-        name: 'a counter that is too high',
-        rules: ['counters'],
-        plant: set(api, 'quota', 'used = used + 5', 'id', ({ total: id }) => id),
-        told: ({ total: id }) => id,
-      },
-      {
-        name: 'a counter of a deleted quota that is too low',
-        rules: ['counters'],
-        plant: set(api, 'quota', 'used = used - 1', 'id', ({ deleted }) => deleted),
-        told: ({ deleted }) => deleted,
-      },
-      {
-        name: 'a counter of holds that is wrong',
-        rules: ['counters'],
-        plant: set(api, 'quota', 'reserved = 0', 'id', ({ total: id }) => id),
-        told: ({ total: id }) => id,
-      },
-      {
-        name: 'no time at which a hold is due',
-        rules: ['hold_due'],
-        plant: set(api, 'quota', 'hold_due_at = NULL', 'id', ({ total: id }) => id),
-        told: ({ total: id }) => id,
-      },
-      {
-        name: 'a time after the hold is due',
-        rules: ['hold_due'],
-        plant: set(api, 'quota', "hold_due_at = '2999-01-01 00:00:00.000'", 'id', ({ total: id }) => id),
-        told: ({ total: id }) => id,
-      },
-      {
-        name: 'no row to be locked',
-        rules: ['owner_row'],
-        plant: async ({ owner }) => sql(`DELETE FROM ${t(api, 'owner')} WHERE owner_id = ?`, [owner]),
-      },
-      {
-        name: 'a version that no change explains',
-        rules: ['version'],
-        plant: set(api, 'quota', 'version = version + 1', 'id', ({ total: id }) => id),
-        undo: set(api, 'quota', 'version = version - 1', 'id', ({ total: id }) => id),
-      },
-      {
-        name: 'a quota of type 1 without an end',
-        rules: ['settings'],
-        plant: set(api, 'quota', 'expire_at = NULL', 'id', ({ deleted }) => deleted),
-        undo: set(api, 'quota', "expire_at = '2999-01-01 00:00:00.000'", 'id', ({ deleted }) => deleted),
-      },
-      {
-        name: 'a cycle without a unit',
-        rules: ['settings'],
-        plant: set(api, 'quota', 'cycle_unit = NULL', 'id', ({ cycle }) => cycle),
-        undo: set(api, 'quota', "cycle_unit = 'day'", 'id', ({ cycle }) => cycle),
-      },
-      {
-        name: 'a quota that is over and has no end',
-        rules: ['settings'],
-        plant: set(api, 'quota', "state = 'expired'", 'id', ({ cycle }) => cycle),
-        undo: set(api, 'quota', "state = 'active'", 'id', ({ cycle }) => cycle),
-      },
-      {
-        name: 'more spent than there is',
-        rules: ['overdrawn'],
-        plant: set(api, 'quota', 'total = total - 1000', 'id', ({ total: id }) => id),
-        undo: set(api, 'quota', 'total = total + 1000', 'id', ({ total: id }) => id),
-      },
-      {
-        name: 'an act that says another amount',
-        rules: ['operation_act'],
-        plant: set(api, 'act', 'amount = amount + 1', 'id', ({ released }) => released),
-        undo: set(api, 'act', 'amount = amount - 1', 'id', ({ released }) => released),
-      },
-      {
-        name: 'an operation whose act is about another one',
-        rules: ['operation_act', 'operation_missing'],
-        plant: set(api, 'act', `operation_id = '${unknownId}'`, 'id', ({ released }) => released),
-        undo: set(api, 'act', 'operation_id = id', 'id', ({ released }) => released),
-      },
-      {
-        name: 'a refunded consume whose rows are gone',
-        rules: ['operation_missing', 'counters'],
-        plant: async ({ refunded }) => {
-          await sql(`DELETE FROM ${t(api, 'operation')} WHERE id = ?`, [refunded])
-          await sql(`DELETE FROM ${t(api, 'allocation')} WHERE operation_id = ?`, [refunded])
-        },
-        told: ({ total: id }) => id,
-      },
-      {
-        name: 'a reservation whose row is gone',
-        rules: ['operation_missing', 'counters'],
-        plant: async ({ committed }) => {
-          await sql(`CREATE TABLE kept AS SELECT * FROM ${t(api, 'operation')} WHERE id = ?`, [committed])
-          await sql(`DELETE FROM ${t(api, 'operation')} WHERE id = ?`, [committed])
-        },
-        undo: async () => {
-          await sql(`INSERT INTO ${t(api, 'operation')} SELECT * FROM kept`)
-          await sql('DROP TABLE kept')
-        },
-      },
-      {
-        name: 'an operation that was charged more than its acts say',
-        rules: ['operation_state', 'counters'],
-        plant: set(api, 'operation', 'charged = charged + 1', 'id', ({ committed }) => committed),
-        told: ({ total: id }) => id,
-      },
-      {
-        name: 'an operation that forgot a refund',
-        rules: ['operation_state', 'counters'],
-        plant: set(api, 'operation', 'refunded = 0', 'id', ({ refunded }) => refunded),
-        told: ({ total: id }) => id,
-      },
-      {
-        name: 'a released hold that says it was committed',
-        rules: ['operation_state'],
-        plant: set(api, 'operation', "state = 'committed'", 'id', ({ released }) => released),
-        told: ({ total: id }) => id,
-      },
-      {
-        name: 'an expired hold that says it was committed',
-        rules: ['operation_state'],
-        plant: set(api, 'operation', "state = 'committed'", 'id', ({ expired }) => expired),
-        undo: set(api, 'operation', "state = 'expired'", 'id', ({ expired }) => expired),
-      },
-      {
-        name: 'a consume that ends by itself',
-        rules: ['operation_state'],
-        plant: set(api, 'operation', "expires_at = '2999-01-01 00:00:00.000'", 'id', ({ split }) => split),
-        undo: set(api, 'operation', 'expires_at = NULL', 'id', ({ split }) => split),
-      },
-      {
-        name: 'an allocation that is not what its quota paid',
-        rules: ['allocations', 'counters'],
-        plant: set(api, 'allocation', 'amount = amount + 1', 'position = 0 AND operation_id', ({ split }) => split),
-        undo: set(api, 'allocation', 'amount = amount - 1', 'position = 0 AND operation_id', ({ split }) => split),
-      },
-      {
-        name: 'an allocation of a consume that its act contradicts',
-        rules: ['allocations', 'counters'],
-        plant: set(api, 'allocation', 'amount = 1, position = 1', 'operation_id', ({ refunded }) => refunded),
-        undo: set(api, 'allocation', 'amount = 9, position = 0', 'operation_id', ({ refunded }) => refunded),
-      },
-      {
-        name: 'a consume whose allocation is gone',
-        rules: ['allocations', 'counters'],
-        plant: async ({ refunded }) => sql(`DELETE FROM ${t(api, 'allocation')} WHERE operation_id = ?`, [refunded]),
-        told: ({ total: id }) => id,
-      },
-      {
-        name: 'allocations of a quota that is not there',
-        rules: ['allocations', 'counters'],
-        plant: set(api, 'allocation', 'quota_id = quota_id + 1000000', 'operation_id', ({ open }) => open),
-        undo: set(api, 'allocation', 'quota_id = quota_id - 1000000', 'operation_id', ({ open }) => open),
-      },
-      {
-        name: 'a hold that is not written down',
-        rules: ['hold'],
-        plant: async ({ open }) => sql(`DELETE FROM ${t(api, 'hold')} WHERE operation_id = ?`, [open]),
-        told: ({ total: id }) => id,
-      },
-      {
-        name: 'a hold that ends at another time',
-        rules: ['hold'],
-        plant: set(api, 'hold', "expires_at = '2998-01-01 00:00:00.000'", 'operation_id', ({ open }) => open),
-        undo: async ({ open }) =>
-          sql(
-            `UPDATE ${t(api, 'hold')} SET expires_at = (SELECT expires_at FROM ${t(api, 'operation')} WHERE id = ?) WHERE operation_id = ?`,
-            [open, open],
-          ),
-      },
-      {
-        name: 'a hold of what was settled',
-        rules: ['hold'],
-        plant: async ({ committed, owner }) =>
-          sql(`INSERT INTO ${t(api, 'hold')} VALUES (?, ?, '2999-01-01 00:00:00.000')`, [committed, owner]),
-        told: ({ total: id }) => id,
-      },
-      {
-        name: 'a hold of nothing',
-        rules: ['stray'],
-        plant: async ({ owner }) =>
-          sql(`INSERT INTO ${t(api, 'hold')} VALUES (?, ?, '2999-01-01 00:00:00.000')`, [unknownId, owner]),
-        undo: async () => sql(`DELETE FROM ${t(api, 'hold')} WHERE operation_id = ?`, [unknownId]),
-      },
-      {
-        name: 'an allocation of nothing',
-        rules: ['stray'],
-        plant: async ({ total: id }) =>
-          sql(`INSERT INTO ${t(api, 'allocation')} VALUES (?, 0, ?, 0, 5, NULL)`, [unknownId, id]),
-        undo: async () => sql(`DELETE FROM ${t(api, 'allocation')} WHERE operation_id = ?`, [unknownId]),
-      },
-      {
-        name: 'an allocation of a consume that has no other row but its act',
-        rules: ['stray'],
-        plant: async ({ plain, total: id }) =>
-          sql(`INSERT INTO ${t(api, 'allocation')} VALUES (?, 0, ?, 0, 5, NULL)`, [plain, id]),
-        undo: async ({ plain }) => sql(`DELETE FROM ${t(api, 'allocation')} WHERE operation_id = ?`, [plain]),
-      },
-      {
-        name: 'an act that is settled twice',
-        rules: ['key', 'settled_once'],
-        plant: async ({ committed }) => copyAct(api, `operation_id = ? AND kind = 'commit'`, committed),
-        undo: async () => sql(`DELETE FROM ${t(api, 'act')} WHERE id = ?`, [unknownId]),
-      },
-      {
-        name: 'two acts of one key',
-        rules: ['key', 'counters'],
-        plant: async ({ plain }) => copyAct(api, 'id = ?', plain),
-        undo: async () => sql(`DELETE FROM ${t(api, 'act')} WHERE id = ?`, [unknownId]),
-      },
-      {
-        name: 'a key that nobody would find again',
-        rules: ['key'],
-        plant: set(api, 'act', 'once = NULL', 'id', ({ plain }) => plain),
-      },
-      {
-        name: 'a key that is another one’s',
-        rules: ['key'],
-        plant: set(api, 'act', "idempotency_key = CONCAT(idempotency_key, '!')", 'id', ({ plain }) => plain),
-        undo: set(
-          api,
-          'act',
-          'idempotency_key = SUBSTR(idempotency_key, 1, LENGTH(idempotency_key) - 1)',
-          'id',
-          ({ plain }) => plain,
-        ),
-      },
-      {
-        name: 'an act on somebody else’s quota',
-        rules: ['act'],
-        plant: set(api, 'act', 'owner_id = owner_id + 1000000', "kind = 'create' AND quota_id", ({ total: id }) => id),
-        undo: set(api, 'act', 'owner_id = owner_id - 1000000', "kind = 'create' AND quota_id", ({ total: id }) => id),
-      },
-      {
-        name: 'an act of no known kind',
-        rules: ['act'],
-        plant: set(api, 'act', "kind = 'gift'", "kind = 'create' AND quota_id", ({ total: id }) => id),
-        undo: set(api, 'act', "kind = 'create'", "kind = 'gift' AND quota_id", ({ total: id }) => id),
-      },
-      {
-        name: 'a plain consume without its cycle',
-        rules: ['plain_consume', 'counters'],
-        plant: set(api, 'act', 'cycle_seq = NULL', 'id', ({ plain }) => plain),
-        undo: set(api, 'act', 'cycle_seq = 0', 'id', ({ plain }) => plain),
-      },
-      {
-        name: 'a plain consume of a cycle that has not been',
-        rules: ['plain_consume', 'counters'],
-        plant: set(api, 'act', 'cycle_seq = cycle_seq + 9', 'id', ({ plain }) => plain),
-        undo: set(api, 'act', 'cycle_seq = cycle_seq - 9', 'id', ({ plain }) => plain),
-      },
-      {
-        name: 'a change that names another owner',
-        rules: ['change'],
-        plant: set(api, 'change', 'owner_id = owner_id + 1000000', 'quota_id', ({ total: id }) => id),
-        undo: set(api, 'change', 'owner_id = owner_id - 1000000', 'quota_id', ({ total: id }) => id),
-      },
-      {
-        name: 'a change of no quota',
-        rules: ['change', 'version'],
-        plant: set(
-          api,
-          'change',
-          'quota_id = quota_id + 1000000',
-          "action = 'delete' AND quota_id",
-          (of) => of.deleted,
-        ),
-        undo: set(
-          api,
-          'change',
-          'quota_id = quota_id - 1000000',
-          "action = 'delete' AND quota_id",
-          (of) => of.deleted + 1_000_000,
-        ),
-      },
-    ]
-
-    async function copyAct(api: ChannelApi, where: string, id: string): Promise<unknown> {
-      const { columns } = dataSource.getMetadata(api.channel === 'mail' ? MAIL.act : SMS.act)
-      const names = columns.map(({ databaseName }) => `\`${databaseName}\``)
-      const copied = names.map((name) => (name === '`id`' ? `'${unknownId}'` : name === '`once`' ? 'NULL' : name))
-      return sql(
-        `INSERT INTO ${t(api, 'act')} (${names.join(', ')}) SELECT ${copied.join(', ')} FROM ${t(api, 'act')} WHERE ${where}`,
-        [id],
-      )
+    async function rowsOf(table: string, where: string, value: unknown): Promise<Record<string, unknown>[]> {
+      return sql(`SELECT * FROM ${table} WHERE ${where}`, [value])
     }
 
-    // The channels differ in names alone: one on each store, both with RELIABILITY_SCALE=2.
-    for (const api of SCALE < 2 ? [kind.name === 'SQLite' ? MAIL_API : SMS_API] : APIS) {
-      it.each(damages(api) as never[])(
-        `sees $name on ${api.name}, and mends what can be derived`,
-        async ({ rules, plant, undo, told }: Damage) => {
-          life = await live(api)
-          const before = await sql(`SELECT used, reserved FROM ${t(api, 'quota')} ORDER BY id`)
-          await plant(life)
+    /** Inserts rows as they were read. */
+    async function insert(table: string, rows: readonly Record<string, unknown>[]): Promise<void> {
+      for (const row of rows) {
+        const names = Object.keys(row)
+        const columns = names.map((name) => `\`${name}\``).join()
+        await sql(`INSERT INTO ${table} (${columns}) VALUES (${names.map(() => '?').join()})`, Object.values(row))
+      }
+    }
+
+    /** Plants the damage. @returns a function that takes it back */
+    async function plant(api: ChannelApi, life: Life, { table: name, where, of, set, insert: values }: Damage) {
+      const [table, value] = [`${api.channel}_${name}`, life[of]]
+      if (values !== undefined) {
+        const [copied] = values === 'copy' ? await rowsOf(table, where, value) : []
+        if (copied !== undefined) await insert(table, [{ ...copied, id: NO_OPERATION, [KEY]: null }])
+        else await sql(`INSERT INTO ${table} VALUES (${values.replace('owner_id', String(life.owner))})`, [value])
+        const id = ID[name][0]!
+        const inserted = [NO_OPERATION, value].filter(
+          (one, n) => typeof one === 'string' && (n === 0 || values !== 'copy'),
+        )
+        return async () => sql(`DELETE FROM ${table} WHERE ${id} IN (${inserted.map(() => '?').join()})`, inserted)
+      }
+      const rows = await rowsOf(table, where, value)
+      expect(rows).not.toEqual([])
+      if (set === undefined) {
+        await sql(`DELETE FROM ${table} WHERE ${where}`, [value])
+        return async () => insert(table, rows)
+      }
+      const assignments = Object.entries(set).map(([column, to]) => `${column} = ${to}`)
+      await sql(`UPDATE ${table} SET ${assignments.join()} WHERE ${where}`, [value])
+      return async () => {
+        for (const row of rows) {
+          const columns = Object.keys(set)
+          await sql(
+            `UPDATE ${table} SET ${columns.map((column) => `${column} = ?`).join()} WHERE ${ID[name].map((id) => `${id} = ?`).join(' AND ')}`,
+            [...columns, ...ID[name]].map((column) => row[column]),
+          )
+        }
+      }
+    }
+
+    const counters = async (api: ChannelApi) => sql(`SELECT id, used, reserved FROM ${api.channel}_quota ORDER BY id`)
+
+    for (const api of apis) {
+      it.each(DAMAGES as never[])(`$damage (${api.name})`, async (one: Damage) => {
+        const { rules, repaired } = one
+        const life = await live(api)
+        const before = await counters(api)
+        const undo = await plant(api, life, one)
+        try {
           const found = await findings(api)
-          expect(found.map(({ rule }) => rule)).toEqual(expect.arrayContaining([...rules]))
           expect([...new Set(found.map(({ rule }) => rule))].sort()).toEqual([...rules].sort())
-          for (const { where, ownerId } of found) {
-            expect(where).toMatch(/\d/)
-            if (rules[0] !== 'change') expect(ownerId === null || ownerId % 1_000_000 === life.owner).toBe(true)
+          for (const { show } of found) {
+            for (const statement of show.split(';').filter((text) => text.trim() !== '')) await sql(statement)
           }
-
           const outcomes = await repair(api)
-          if (undo === undefined) {
-            expect(outcomes.map(([, outcome]) => outcome)).toEqual(outcomes.map(() => 'mended'))
-          } else {
-            expect(outcomes.map(([, outcome]) => outcome)).toEqual(outcomes.map(() => 'left'))
-            await undo(life)
-            // A counter that was raised meanwhile to what the rows seemed to add up to.
-            await repair(api)
+          if (repaired) expect(outcomes).toEqual(rules.map((rule) => [rule, 'mended']))
+          else {
+            const others = outcomes.filter(([rule]) => rule !== 'counters' && rule !== 'totals')
+            expect(others.map(([, outcome]) => outcome)).toEqual(others.map(() => 'left'))
+            // A repair only raises counters.
+            for (const [n, row] of (await counters(api)).entries()) {
+              const least = [row['used'], row['reserved'], before[n]!['used'], before[n]!['reserved']].map(Number)
+              if (rules[0] !== 'counters') expect(least[0]! >= least[2]! && least[1]! >= least[3]!).toBe(true)
+            }
           }
-          expect(await findings(api)).toEqual([])
-          expect(await sql(`SELECT used, reserved FROM ${t(api, 'quota')} ORDER BY id`)).toEqual(before)
-
-          const records = await sql(`SELECT quota_id, actor, action FROM ${t(api, 'change')} WHERE actor = 'verify'`)
-          const own = records.filter((row) => Number(row['quota_id']) === told?.(life))
-          expect(own.length > 0).toBe(told !== undefined)
-          await sql(`DELETE FROM ${t(api, 'change')} WHERE actor = 'verify'`)
-        },
-      )
+        } finally {
+          if (!repaired) {
+            await undo()
+            for (const { id, used, reserved } of before)
+              await sql(`UPDATE ${api.channel}_quota SET used = ?, reserved = ? WHERE id = ?`, [used, reserved, id])
+          }
+        }
+        expect(await findings(api)).toEqual([])
+        expect(await counters(api)).toEqual(before)
+        await sql(`DELETE FROM ${api.channel}_change WHERE actor = 'verify'`)
+      })
     }
   })
 
   it('records its repairs in the changes of the quota', async () => {
     const { owner, total: id } = await live(MAIL_API)
     const { used, reserved } = bodyOf(200, await app.get(`${MAIL_API.quotas}/${id}`)) as Record<string, number>
-    await sql('UPDATE mail_quota SET used = used + 7 WHERE id = ?', [id])
+    await sql('UPDATE mail_quota SET used = used - 7 WHERE id = ?', [id])
     expect(await lines()).toEqual([
       `mail counters: quota ${id} of owner ${owner}: expected used ${used}, reserved ${reserved}; ` +
-        `found used ${used! + 7}, reserved ${reserved}`,
+        `found used ${used! - 7}, reserved ${reserved}`,
     ])
     expect(await repair(MAIL_API)).toEqual([['counters', 'mended']])
     const changes = bodyOf(200, await app.get(`${MAIL_API.quotas}/${id}/changes`))
@@ -553,10 +471,10 @@ onEveryStore('verify', (kind) => {
       action: 'reset',
       actor: 'verify',
       request_id: RUN,
-      before: { used: used! + 7, reserved },
+      before: { used: used! - 7, reserved },
       after: { used, reserved },
     })
-    expect(bodyOf(200, await app.get(`${MAIL_API.quotas}/${id}`))).toMatchObject({ used, reserved, version: 1 })
+    expect(bodyOf(200, await app.get(`${MAIL_API.quotas}/${id}`))).toMatchObject({ used, reserved, version: 2 })
     expect(await lines()).toEqual([])
   })
 
@@ -567,10 +485,10 @@ onEveryStore('verify', (kind) => {
     await sql(kind.name === 'SQLite' ? `DROP INDEX "${name}"` : `ALTER TABLE ${tableName} DROP INDEX \`${name}\``)
     const told = async () => (await findings(SMS_API)).map(({ rule, found }) => [rule, found])
     expect(await told()).toEqual([['key_index', 'none, and 0 keys occur in several acts']])
-    await sql(`UPDATE sms_act SET once = 'x' WHERE kind = 'create'`)
+    await sql(`UPDATE sms_act SET ${KEY} = 'x' WHERE kind = 'create'`)
     expect((await told())[0]).toEqual(['key_index', 'none, and one key occurs in several acts'])
-    await sql(`UPDATE sms_act SET once = NULL WHERE kind = 'create'`)
-    await sql(`CREATE UNIQUE INDEX \`${name}\` ON ${tableName} (once)`)
+    await sql(`UPDATE sms_act SET ${KEY} = NULL WHERE kind = 'create'`)
+    await sql(`CREATE UNIQUE INDEX \`${name}\` ON ${tableName} (${KEY})`)
     expect(await findings(SMS_API)).toEqual([])
   })
 
@@ -648,7 +566,7 @@ onEveryStore('verify', (kind) => {
         for (let pass = 0; pass < 20; pass += 1) expect(await linesOf(verifier(MAIL_API))).toEqual([])
       })
       expect(await lines()).toEqual([])
-    })
+    }, 600_000)
 
     // On SQLite reads have the one connection to themselves anyhow.
     if (kind.name !== 'SQLite') {
@@ -668,7 +586,8 @@ onEveryStore('verify', (kind) => {
     it('waits for the owner’s lock, and examines the rows again under it', async () => {
       const owner = fresh()
       const id = await total(MAIL_API, owner, 100)
-      await sql('UPDATE mail_quota SET used = 7 WHERE id = ?', [id])
+      await consume(MAIL_API, owner, 7)
+      await sql('UPDATE mail_quota SET used = 0 WHERE id = ?', [id])
       const found = await findings(MAIL_API)
       expect(found.map(({ rule }) => rule)).toEqual(['counters'])
       const verification = verifier(MAIL_API)
@@ -676,7 +595,7 @@ onEveryStore('verify', (kind) => {
       await transactions.write(async (transaction) => {
         const lock = kind.name === 'SQLite' ? '' : ' FOR UPDATE'
         await transaction.rows(`SELECT owner_id FROM mail_owner WHERE owner_id = ?${lock}`, [owner])
-        await transaction.execute('UPDATE mail_quota SET used = 0 WHERE id = ?', [id])
+        await transaction.execute('UPDATE mail_quota SET used = 7 WHERE id = ?', [id])
         repairing = verification.repair(found, RUN)
         await sleep(300)
       })
@@ -687,7 +606,8 @@ onEveryStore('verify', (kind) => {
     it('repairs rows during concurrent writes, and loses none of these', async () => {
       const owner = fresh()
       const id = await total(MAIL_API, owner, 1_000_000)
-      let spent = 0
+      await consume(MAIL_API, owner, 100)
+      let spent = 100
       let over = false as boolean
       const writing = (async () => {
         while (!over) {
@@ -701,7 +621,7 @@ onEveryStore('verify', (kind) => {
             `SELECT owner_id FROM mail_owner WHERE owner_id = ?${kind.name === 'SQLite' ? '' : ' FOR UPDATE'}`,
             [owner],
           )
-          await transaction.execute('UPDATE mail_quota SET used = used + 100 WHERE id = ?', [id])
+          await transaction.execute('UPDATE mail_quota SET used = used - 1 WHERE id = ?', [id])
         })
         expect(await repair(MAIL_API)).toEqual([['counters', 'mended']])
       }
@@ -726,7 +646,7 @@ onEveryStore('verify', (kind) => {
       )
       expect((await metrics()).filter((line) => line.includes('checked_timestamp_seconds{channel="mail"}'))).toEqual([])
       const { total: id } = await live(SMS_API)
-      await sql('UPDATE sms_quota SET used = used + 1 WHERE id = ?', [id])
+      await sql('UPDATE sms_quota SET used = used - 1 WHERE id = ?', [id])
       await watch().pass()
       expect(await metrics()).toContain('quota_drift{channel="sms"} 1')
       await repair(SMS_API)
@@ -748,6 +668,27 @@ onEveryStore('verify', (kind) => {
       await own.drop()
     })
 
+    it('that keeps failing writes one line, counts its failures, and one line when it works again', async () => {
+      const own = await TestApp.start(await kind.open(), { env: { VERIFY_BACKGROUND: 'true' } })
+      const said: string[] = []
+      const note = (line: unknown, name: unknown): void => void said.push(`${String(name)}: ${String(line)}`)
+      own.app.useLogger({ log: note, warn: note, error: note })
+      const rename = async (from: string, to: string): Promise<unknown> =>
+        own.app.get(DataSource).query(`ALTER TABLE ${from} RENAME TO ${to}`)
+      const failures = async (): Promise<number> => {
+        const line = /^background_failures_in_row\{task="mail drift"\} (\d+)$/m.exec((await own.get('/metrics')).text)
+        return Number(line?.[1])
+      }
+      await rename('mail_change', 'away')
+      while ((await failures()) < 4) await sleep(50)
+      expect(said).toEqual([expect.stringMatching(/^mail drift: failed, retrying: .*mail_change/)])
+      await rename('away', 'mail_change')
+      while ((await failures()) > 0) await sleep(50)
+      expect(said.slice(1)).toEqual([expect.stringMatching(/^mail drift: works again after \d+ failures in a row$/)])
+      await own.stop()
+      await own.store.drop()
+    })
+
     it('runs by itself, and stops within a page on request', async () => {
       let passes = 0
       const verification = verifier(MAIL_API)
@@ -760,13 +701,15 @@ onEveryStore('verify', (kind) => {
           }
         },
       }
-      const running = new BackgroundVerifier(endless, transactions, app.clock, true)
-      running.onApplicationBootstrap()
+      const before = new Set(transactions.tasks)
+      new BackgroundVerifier(endless, transactions, app.clock, true)
+      const [task] = [...transactions.tasks].filter((one) => !before.has(one))
+      task?.start()
       while (passes < 2) await sleep(20)
-      await running.onModuleDestroy()
-      const before = passes
+      await task?.stop()
+      const last = passes
       await sleep(1_500)
-      expect(passes).toBe(before)
+      expect(passes).toBe(last)
     })
   })
 
@@ -778,10 +721,10 @@ onEveryStore('verify', (kind) => {
       const well = await run()
       expect(well).toMatchObject({ code: 0, stderr: '' })
       expect(well.stdout).toMatch(
-        /^Database .*\n\d+ acts, \d+ operations, \d+ changes, \d+ owners: 0 contradictions\n$/,
+        /^Database .*\n\d+ acts, \d+ operations, \d+ changes, \d+ events, \d+ owners: 0 contradictions\n$/,
       )
 
-      await sql('UPDATE sms_quota SET used = used + 1 WHERE id = ?', [id])
+      await sql('UPDATE sms_quota SET used = used - 1 WHERE id = ?', [id])
       const wrong = await run()
       expect(wrong).toMatchObject({ code: 1, stderr: '' })
       expect(wrong.stdout).toContain(`\nsms counters: quota ${id} of owner ${owner}: expected used `)
@@ -803,7 +746,9 @@ onEveryStore('verify', (kind) => {
       await sql('UPDATE sms_quota SET version = version + 1 WHERE id = ?', [id])
       const left = await run('--repair')
       expect(left).toMatchObject({ code: 1, stderr: '' })
-      expect(left.stdout).toMatch(/sms version: .* - cannot be mended: .*\n.*: 1 contradiction, 0 mended, 1 left\n$/)
+      expect(left.stdout).toMatch(
+        /sms version: .* - left\n {2}SELECT .*;\ndocs.*\n.*: 1 contradiction, 0 mended, 1 left\n$/,
+      )
       await sql('UPDATE sms_quota SET version = version - 1 WHERE id = ?', [id])
     })
 
@@ -816,4 +761,36 @@ onEveryStore('verify', (kind) => {
       await empty.drop()
     })
   })
+
+  // Last: what is removed here is missing in the findings of others.
+  it.each(APIS)(
+    'finds nothing wrong while events, changes and acts are removed on $name',
+    async (api) => {
+      const upkeep = app.app.get<Upkeep<never>>(channelToken(api.channel === 'mail' ? MAIL : SMS, Upkeep))
+      const sequencer = app.app.get<EventSequencer<never>>(
+        channelToken(api.channel === 'mail' ? MAIL : SMS, EventSequencer),
+      )
+      for (let month = 0; month < 3; month += 1) {
+        const { total: id, cycle } = await live(api)
+        await sequencer.number()
+        app.clock.pass(20 * DAY)
+        bodyOf(200, await app.put(`${api.quotas}/${id}`, { total: 900, thresholds: [1, 5, 95] }))
+        bodyOf(200, await app.post(`${api.quotas}/${id}/reset`, {}))
+        bodyOf(200, await app.put(`${api.quotas}/${cycle}`, { cycle_unit: 'week', thresholds: [10] }))
+        expect(await findings(api)).toEqual([])
+        while (await upkeep.totals.fold());
+        await sql(`UPDATE ${api.channel}_ledger_state SET begins_at = ?`, [instantToStore(upkeep.retention.cutoff(30))])
+        const steps = [
+          async () => (await upkeep.retention.removeEvents()) > 0,
+          async () => (await upkeep.retention.removeChanges(30)) > 0,
+        ]
+        for (const step of steps) while (await step()) expect(await findings(api)).toEqual([])
+        for (let after: string | undefined = ''; after !== undefined;) {
+          after = (await upkeep.retention.removeActs(after, upkeep.retention.cutoff(30), 30)).last
+          expect(await findings(api)).toEqual([])
+        }
+      }
+    },
+    600_000,
+  )
 })

@@ -29,7 +29,7 @@ onEveryStore('the wire', (kind) => {
 
   beforeAll(async () => {
     store = await kind.open()
-    app = await TestApp.start(store, { env: { CORS_ORIGINS: ORIGINS.join() } })
+    app = await TestApp.start(store, { env: { CORS_ORIGINS: ORIGINS.join(), NEW_OWNERS_PER_HOUR: '2' } })
   })
 
   afterAll(async () => {
@@ -79,6 +79,9 @@ onEveryStore('the wire', (kind) => {
     const answer = await spend(verb, owner, amount)
     return `${USAGE}/${answer.body.id}`
   }
+
+  const group = async (name = `group ${fresh()}`): Promise<number> =>
+    bodyOf(201, await app.post(`${QUOTAS}/groups`, { name })).id as number
 
   /** One that is ready, of one row. */
   const changeSet = async (): Promise<number> => {
@@ -140,6 +143,86 @@ onEveryStore('the wire', (kind) => {
       title: 'The change set has a different number of rows',
       ask: async () => app.post(`${QUOTAS}/change-sets/${await changeSet()}/apply`, { version: 2, rows: 2 }),
     },
+    group_not_found: {
+      status: 404,
+      title: 'There is no such group',
+      ask: async () => app.get(`${QUOTAS}/groups/${ABSENT}`),
+    },
+    member_not_found: {
+      status: 404,
+      title: 'The owner is not a member of the group',
+      ask: async () => app.delete(`${QUOTAS}/groups/${await group()}/members/7`),
+    },
+    group_name_taken: {
+      status: 409,
+      title: 'Another group has this name',
+      ask: async () => {
+        await group('twice')
+        return app.post(`${QUOTAS}/groups`, { name: 'twice' })
+      },
+    },
+    group_not_empty: {
+      status: 409,
+      title: 'The group is not empty',
+      ask: async () => {
+        const id = await group()
+        await app.post(`${QUOTAS}/groups/${id}/members`, { account_ids: [fresh()] })
+        return app.delete(`${QUOTAS}/groups/${id}`)
+      },
+    },
+    default_group_taken: {
+      status: 409,
+      title: 'Another group is the default',
+      ask: async () => {
+        const id = bodyOf(201, await app.post(`${QUOTAS}/groups`, { name: `g ${fresh()}`, default: true })).id
+        const answer = await app.post(`${QUOTAS}/groups`, { name: `g ${fresh()}`, default: true })
+        bodyOf(204, await app.delete(`${QUOTAS}/groups/${id}`))
+        return answer
+      },
+    },
+    nothing_to_reset: {
+      status: 409,
+      title: 'The quota has no count of its own',
+      ask: async () => {
+        const ofMembers = {
+          group_id: await group(),
+          per: 'member',
+          quota_type: 1,
+          total: 1,
+          expire_at: '2099-01-01T00:00:00Z',
+        }
+        return app.post(`${QUOTAS}/${bodyOf(201, await app.post(QUOTAS, ofMembers)).id}/reset`, {})
+      },
+    },
+    too_many_new_owners: {
+      status: 409,
+      title: 'Too many new owners',
+      ask: async () => {
+        const id = bodyOf(201, await app.post(`${QUOTAS}/groups`, { name: `g ${fresh()}`, default: true })).id
+        const ofAll = { group_id: id, quota_type: 1, total: 9, expire_at: '2099-01-01T00:00:00Z' }
+        const made = bodyOf(201, await app.post(QUOTAS, ofAll))
+        const use = () => app.post(`${USAGE}/consume`, { account_id: fresh(), amount: 1 }, { key: `new-${fresh()}` })
+        bodyOf(200, await use())
+        bodyOf(200, await use())
+        const answer = await use()
+        bodyOf(204, await app.delete(`${QUOTAS}/${made.id}`))
+        bodyOf(204, await app.delete(`${QUOTAS}/groups/${id}`))
+        return answer
+      },
+    },
+    too_many_rows: {
+      status: 409,
+      title: 'Too many rows wait in change sets',
+      ask: async () => {
+        const id = await changeSet()
+        const waiting = async (rows: number) =>
+          app.app.get(DataSource).query(`UPDATE mail_change_set SET waiting_rows = ${rows} WHERE id = ${id}`)
+        await waiting(1_000_000)
+        const answer = await app.post(`${QUOTAS}/change-sets`, { filter: { all: true }, change: { delete: true } })
+        await waiting(1)
+        return answer
+      },
+    },
     route_not_found: { status: 404, title: 'There is no such route', ask: async () => app.get('/nowhere') },
     webhook_not_found: {
       status: 404,
@@ -192,7 +275,7 @@ onEveryStore('the wire', (kind) => {
     },
     version_mismatch: {
       status: 409,
-      title: 'The quota has changed',
+      title: 'The record has changed',
       ask: async () => app.put(`${QUOTAS}/${(await made()).id}`, { total: 1, version: 2 }),
     },
     operation_already_settled: {
@@ -411,7 +494,7 @@ onEveryStore('the wire', (kind) => {
       ['get', SMS, 'POST'],
       ['put', `${SMS}/list`, 'GET, HEAD'],
       ['delete', `${SMS}/list`, 'GET, HEAD'],
-      ['delete', `${SMS}/LIST/`, 'GET, HEAD'],
+      ['delete', `${SMS}/list/`, 'GET, HEAD'],
       ['put', `${SMS}/summary`, 'GET, HEAD'],
       ['delete', `${SMS}/summary`, 'GET, HEAD'],
       ['delete', SMS_USAGE, 'GET, HEAD'],
@@ -490,10 +573,12 @@ onEveryStore('the wire', (kind) => {
       expect((await app.send('head', `${QUOTAS}/0`)).status).toBe(400)
     })
 
-    it('takes one trailing slash, and any case of its own words', async () => {
+    it('takes one trailing slash, and its own words in lower case alone', async () => {
       const { id } = await made()
       expect(bodyOf(200, await app.get(`${QUOTAS}/${id}/`)).id).toBe(id)
-      expect(bodyOf(200, await app.get(`/API/V1/Quotas/${id}`)).id).toBe(id)
+      const other = await app.get(`/api/v1/Quotas/${id}`)
+      expect(refusal(other)).toEqual([404, 'route_not_found'])
+      expect(other.body.detail).toBe(`there is no route GET /api/v1/Quotas/${id}; did you mean GET /api/v1/quotas/:id?`)
       expect(bodyOf(200, await app.get(`${QUOTAS}/?page_size=1`)).page_size).toBe(1)
     })
   })
@@ -591,7 +676,7 @@ onEveryStore('the wire', (kind) => {
 
     it('takes no body for an empty object', async () => {
       for (const answer of [await raw(QUOTAS, ''), await app.post(QUOTAS)]) {
-        expect(Object.keys(brokenFields(answer))).toEqual(['account_id', 'quota_type', 'total'])
+        expect(Object.keys(brokenFields(answer))).toEqual(['quota_type', 'total', 'account_id', 'group_id'])
       }
       const chunked = await plain('POST', QUOTAS, {
         ...ADMIN,

@@ -23,7 +23,7 @@ app.post('/consume', async (request, response) => {
     const [[, , quotas, acts]] = await connection.query(
       'START TRANSACTION; SELECT owner_id FROM mail_owner WHERE owner_id = ? FOR UPDATE;' +
         "SELECT * FROM mail_quota WHERE account_id = ? AND deleted_at IS NULL AND state IN ('active', 'disabled') AND (expire_at IS NULL OR expire_at > NOW(3));" +
-        'SELECT * FROM mail_act WHERE once = ?',
+        'SELECT * FROM mail_act WHERE deduplication_key = ?',
       [accountId, accountId, once],
     )
     const paying = quotas.find(({ total, used, reserved }) => total - used - reserved >= amount)
@@ -35,7 +35,7 @@ app.post('/consume', async (request, response) => {
     const [id, at] = [v7(), new Date().toISOString()]
     const remaining = quotas.reduce((sum, { total, used, reserved }) => sum + total - used - reserved, -amount)
     await connection.query(
-      'INSERT INTO mail_act (id, kind, owner_id, caller, idempotency_key, once, request, amount, answer, request_id, at, plain_owner_id, plain_quota_id, cycle_seq, owner_remaining) ' +
+      'INSERT INTO mail_act (id, kind, owner_id, caller, idempotency_key, deduplication_key, request_hash, amount, answer, request_id, at, plain_owner_id, plain_quota_id, cycle_seq, owner_remaining) ' +
         'VALUES (?); UPDATE mail_quota SET used = ? WHERE id = ?; COMMIT',
       [
         [

@@ -1,7 +1,8 @@
 import { type BatchResult, consumeInBatches } from './batch.js'
-import { Listing } from './listing.js'
+import { given, Listing } from './listing.js'
 import { HoldOpen, HoldSettled } from './problem.js'
-import { given, type Paths, Quotas } from './quotas.js'
+import type { Paths } from './paths.js'
+import { Quotas } from './quotas.js'
 import { type Call, type CallOptions, type KeyedOptions, newRequestId, type Transport } from './transport.js'
 import type { Act, AnyChannel, Check, Commit, Refund, Series } from './types.js'
 

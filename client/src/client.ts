@@ -1,5 +1,5 @@
 import { ChannelClient } from './channel.js'
-import type { Paths } from './quotas.js'
+import type { Paths } from './paths.js'
 import { type CallOptions, type ClientOptions, Transport } from './transport.js'
 import type { Mail, Me, Sms } from './types.js'
 

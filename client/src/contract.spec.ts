@@ -45,6 +45,17 @@ function callAll(client: QuotaClient, name: 'mail' | 'sms'): Promise<unknown>[] 
     quotas.expiring().page(),
     quotas.refusals(owner),
     quotas.topRefusals(),
+    quotas.groups.create({ name: 'x' }),
+    quotas.groups.get(1),
+    quotas.groups.list().page(),
+    quotas.groups.update(1, { name: 'y' }),
+    quotas.groups.delete(1, { version: 1 }),
+    quotas.groups.restore(1),
+    quotas.groups.changes(1).page(),
+    quotas.groups.summary(1),
+    quotas.groups.members(1).page(),
+    quotas.groups.addMembers(1, { accountIds: [7] }),
+    quotas.groups.removeMember(1, owner),
     all(events(channel as never)),
     ...callChangeSets(changeSets(channel as never)),
   ]
@@ -107,7 +118,7 @@ describe('the client', () => {
     )
     const called = network.sent.map(({ method, path }) => routeOf(method, path))
     expect(called.sort()).toEqual(routes.filter((route) => route.includes(' /api/')).sort())
-    expect(called).toHaveLength(77)
+    expect(called).toHaveLength(99)
   })
 
   it('sends what the contract requires: a key and every parameter', async () => {

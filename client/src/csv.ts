@@ -53,10 +53,12 @@ async function* texts(chunks: AsyncIterable<Uint8Array>, decoder: TextDecoder): 
 
 /** Values before which an export puts a `'`, so that no spreadsheet evaluates them; and the text `null`. */
 const GUARDED = /^'(?=['=+\-@\t\r]|null$)/
+/** The same where a program splits a cell. */
+const GUARDED_PART = /([;\t])'(?='*[=+\-@])/g
 
 /** The value of a cell; null if it is empty. */
 export function cellText(cell: string): string | null {
-  return cell === '' ? null : cell.replace(GUARDED, '')
+  return cell === '' ? null : cell.replace(GUARDED, '').replace(GUARDED_PART, '$1')
 }
 
 /** The bytes of an answer; aborts the request if the reader stops. */

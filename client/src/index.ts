@@ -1,5 +1,6 @@
 export { QuotaClient } from './client.js'
 export type { Answered, ChannelClient, Hold } from './channel.js'
+export type { Groups } from './groups.js'
 export type { Quotas } from './quotas.js'
 export type { Listing } from './listing.js'
 export type { BatchResult, BatchUnknown } from './batch.js'

@@ -45,3 +45,8 @@ export class Listing<Page extends AnyPage> implements AsyncIterable<ItemOf<Page>
     }
   }
 }
+
+/** The position of the next page, if there is one. */
+export function given(next: Record<string, string | number | null>): object | undefined {
+  return Object.values(next).includes(null) ? undefined : next
+}

@@ -7,7 +7,8 @@ interface ShortQuota {
 
 /** A cap in a refusal. */
 interface ShortCap {
-  readonly id: number
+  /** Null for a cap of the owner's group that each member has for itself, before the owner's first consume. */
+  readonly id: number | null
   readonly total: number
   readonly remaining: number
 }
@@ -53,7 +54,9 @@ export function refusalText(shortage: Shortage, wording: Wording = {}): string {
   const short = requested === undefined ? caps.length === 0 : payable < requested
   const limits = [
     ...(short ? [`the quotas can pay ${payable}`] : []),
-    ...caps.map(({ id, total, remaining: left }) => `cap ${id} of ${total} has ${left} left`),
+    ...caps.map(
+      ({ id, total, remaining: left }) => `${id === null ? 'a cap' : `cap ${id}`} of ${total} has ${left} left`,
+    ),
   ]
   const asked =
     requested === undefined

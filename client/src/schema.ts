@@ -190,6 +190,129 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/sms/admin/quota/groups": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List groups, newest first */
+        get: operations["smsGroupList"];
+        put?: never;
+        /** Create a group of owners */
+        post: operations["smsGroupCreate"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/sms/admin/quota/groups/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Read one group */
+        get: operations["smsGroupGet"];
+        /** Change a group's settings */
+        put: operations["smsGroupUpdate"];
+        post?: never;
+        /** Delete a group without members, child groups and live quotas; it can be restored */
+        delete: operations["smsGroupRemove"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/sms/admin/quota/groups/{id}/changes": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List the changes of a group's settings and members, newest first */
+        get: operations["smsGroupChanges"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/sms/admin/quota/groups/{id}/members": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List the members of a group, ids ascending */
+        get: operations["smsGroupMembers"];
+        put?: never;
+        /** Make owners members of a group; those in another group are moved */
+        post: operations["smsGroupAddMembers"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/sms/admin/quota/groups/{id}/members/{user_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /** End the membership of an owner */
+        delete: operations["smsGroupRemoveMember"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/sms/admin/quota/groups/{id}/restore": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Restore a deleted group */
+        post: operations["smsGroupRestore"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/sms/admin/quota/groups/{id}/summary": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Add up a group's active shared quotas */
+        get: operations["smsGroupSummary"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/sms/admin/quota/import": {
         parameters: {
             query?: never;
@@ -756,6 +879,129 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/quotas/groups": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List groups, newest first */
+        get: operations["mailGroupList"];
+        put?: never;
+        /** Create a group of owners */
+        post: operations["mailGroupCreate"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/quotas/groups/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Read one group */
+        get: operations["mailGroupGet"];
+        /** Change a group's settings */
+        put: operations["mailGroupUpdate"];
+        post?: never;
+        /** Delete a group without members, child groups and live quotas; it can be restored */
+        delete: operations["mailGroupRemove"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/quotas/groups/{id}/changes": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List the changes of a group's settings and members, newest first */
+        get: operations["mailGroupChanges"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/quotas/groups/{id}/members": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List the members of a group, ids ascending */
+        get: operations["mailGroupMembers"];
+        put?: never;
+        /** Make owners members of a group; those in another group are moved */
+        post: operations["mailGroupAddMembers"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/quotas/groups/{id}/members/{account_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /** End the membership of an owner */
+        delete: operations["mailGroupRemoveMember"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/quotas/groups/{id}/restore": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Restore a deleted group */
+        post: operations["mailGroupRestore"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/quotas/groups/{id}/summary": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Add up a group's active shared quotas */
+        get: operations["mailGroupSummary"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/quotas/import": {
         parameters: {
             query?: never;
@@ -1250,10 +1496,16 @@ export interface components {
         Cap: {
             /**
              * Format: int64
-             * @description Id of the cap.
+             * @description Id of the cap; null for a member's count that its first consume will create.
              * @example 9
              */
-            id: number;
+            id: number | null;
+            /**
+             * Format: int64
+             * @description The group of the cap; null for a cap of the owner.
+             * @example null
+             */
+            group_id: number | null;
             /**
              * @description `enforce`: refuses requests that exceed it. `observe`: only reports them.
              * @example enforce
@@ -1261,7 +1513,7 @@ export interface components {
              */
             cap: "enforce" | "observe";
             /**
-             * @description 1: `total` units until `expire_at`. 2: `total` units per cycle. 3: `total` units in any window.
+             * @description 1 (total): `total` units until `expire_at`. 2 (cycle): `total` units per cycle. 3 (rolling): `total` units in any window.
              * @example 3
              * @enum {integer}
              */
@@ -1518,11 +1770,59 @@ export interface components {
              */
             thresholds?: number[] | null;
             /**
+             * @description The settings of a member's count that are its own, if these changed.
+             * @example [
+             *       "total"
+             *     ]
+             */
+            overrides?: ("total" | "status" | "expire_at" | "cycle_unit" | "cycle_reset_at" | "cycle_time_zone" | "label" | "cap" | "window_seconds" | "thresholds")[];
+            /**
              * Format: date-time
              * @description Time of the deletion; null: not deleted.
              * @example 2026-12-01T00:00:00.000Z
              */
             deleted_at?: string | null;
+            /**
+             * @description The name of a group.
+             * @example example.org
+             */
+            name?: string;
+            /**
+             * Format: int64
+             * @description The group above a group.
+             * @example 4
+             */
+            parent_id?: number | null;
+            /**
+             * @description Whether a group is the default group.
+             * @example false
+             */
+            default?: boolean;
+            /**
+             * @description Owners that became members and were in no group, ascending.
+             * @example [
+             *       7,
+             *       8
+             *     ]
+             */
+            added?: number[];
+            /**
+             * @description Owners that became members, each with the group that it was in, ascending.
+             * @example [
+             *       [
+             *         9,
+             *         4
+             *       ]
+             *     ]
+             */
+            moved?: number[][];
+            /**
+             * @description Owners that are no longer members, ascending.
+             * @example [
+             *       7
+             *     ]
+             */
+            removed?: number[];
             /**
              * Format: int64
              * @description Units spent; present after a reset or a change of the window.
@@ -1562,7 +1862,7 @@ export interface components {
             payable: number;
             /**
              * Format: date-time
-             * @description The earliest time at which quotas and caps admit the amount if no other request takes units until then; null if it is allowed now or there is none.
+             * @description The earliest time at which quotas and caps admit the amount if nothing is taken or settled until then: a reset, the end of a hold or of a cap, or a boundary of a rolling cap; null if it is allowed now or there is none.
              * @example null
              */
             refills_at: string | null;
@@ -1660,9 +1960,28 @@ export interface components {
              */
             kept: number;
         };
+        CreateGroup: {
+            /**
+             * @description The name, in the form of a label. No other live group of the channel may have it; case is ignored.
+             * @example example.org
+             */
+            name: string;
+            /**
+             * Format: int64
+             * @description The group above; null or absent: none. A chain has at most three groups.
+             * @example 4
+             */
+            parent_id?: number | null;
+            /**
+             * @description Makes it the group of every owner of the channel that is in none. There is at most one.
+             * @default false
+             * @example false
+             */
+            default?: boolean;
+        };
         CreateMailQuota: {
             /**
-             * @description 1: `total` units until `expire_at`. 2: `total` units per cycle. 3: `total` units in any `window_seconds`; only for caps.
+             * @description 1 (total): `total` units until `expire_at`. 2 (cycle): `total` units per cycle. 3 (rolling): `total` units in any `window_seconds`; only for caps.
              * @example 2
              * @enum {integer}
              */
@@ -1675,24 +1994,24 @@ export interface components {
             total: number;
             /**
              * Format: date-time
-             * @description The time from which the quota is expired, in the future. Required for type 1. Types 2 and 3: absent or null means never.
+             * @description The time from which the quota is expired, in the future. Required for type 1 (total). Types 2 (cycle) and 3 (rolling): absent or null means never.
              * @example null
              */
             expire_at?: string | null;
             /**
-             * @description The length of a cycle; required for type 2, not allowed for others. An hour is elapsed time, the others follow the calendar in the quota's zone.
+             * @description The length of a cycle; required for type 2 (cycle), not allowed for others. An hour is elapsed time, the others follow the calendar in the quota's zone.
              * @example month
              * @enum {string|null}
              */
             cycle_unit?: "hour" | "day" | "week" | "month" | "year" | null;
             /**
              * Format: date-time
-             * @description The first reset, in the future, and the anchor of all later ones; required for type 2, not allowed for others.
+             * @description The first reset, in the future, and the anchor of all later ones; required for type 2 (cycle), not allowed for others.
              * @example 2099-12-01T00:00:00.000Z
              */
             cycle_reset_at?: string | null;
             /**
-             * @description The IANA time zone whose calendar the cycle follows; only for type 2. Default: `UTC`.
+             * @description The IANA time zone whose calendar the cycle follows; only for type 2 (cycle). Default: `UTC`.
              * @example UTC
              */
             cycle_time_zone?: string | null;
@@ -1708,12 +2027,12 @@ export interface components {
              */
             cap?: "enforce" | "observe" | null;
             /**
-             * @description The window of a rolling cap, in seconds; required for type 3, not allowed for others.
+             * @description The window of a rolling cap, in seconds; required for type 3 (rolling), not allowed for others.
              * @example 86400
              */
             window_seconds?: number | null;
             /**
-             * @description Percentages of `total` at which `used` causes an event. Default for types 1 and 2: none. Type 3 has no thresholds: absent or null.
+             * @description Percentages of `total` at which `used` causes an event. Default for types 1 (total) and 2 (cycle): none. Type 3 (rolling) has no thresholds: absent or null.
              * @example [
              *       50,
              *       80
@@ -1722,10 +2041,22 @@ export interface components {
             thresholds?: number[] | null;
             /**
              * Format: int64
-             * @description The mail account that the quota limits.
+             * @description Makes it a quota of this group instead of an owner's.
+             * @example 5
+             */
+            group_id?: number;
+            /**
+             * @description With `group_id` only. `group`: all members share one count. `member`: each member has a count of its own. Default: `group`.
+             * @example group
+             * @enum {string|null}
+             */
+            per?: "group" | "member" | null;
+            /**
+             * Format: int64
+             * @description The mail account that the quota limits. Exactly one of it and `group_id` is required.
              * @example 7
              */
-            account_id: number;
+            account_id?: number;
             /**
              * Format: int64
              * @description The user who owns the account.
@@ -1735,7 +2066,7 @@ export interface components {
         };
         CreateSmsQuota: {
             /**
-             * @description 1: `total` units until `expire_at`. 2: `total` units per cycle. 3: `total` units in any `window_seconds`; only for caps.
+             * @description 1 (total): `total` units until `expire_at`. 2 (cycle): `total` units per cycle. 3 (rolling): `total` units in any `window_seconds`; only for caps.
              * @example 2
              * @enum {integer}
              */
@@ -1748,24 +2079,24 @@ export interface components {
             total: number;
             /**
              * Format: date-time
-             * @description The time from which the quota is expired, in the future. Required for type 1. Types 2 and 3: absent or null means never.
+             * @description The time from which the quota is expired, in the future. Required for type 1 (total). Types 2 (cycle) and 3 (rolling): absent or null means never.
              * @example null
              */
             expire_at?: string | null;
             /**
-             * @description The length of a cycle; required for type 2, not allowed for others. An hour is elapsed time, the others follow the calendar in the quota's zone.
+             * @description The length of a cycle; required for type 2 (cycle), not allowed for others. An hour is elapsed time, the others follow the calendar in the quota's zone.
              * @example month
              * @enum {string|null}
              */
             cycle_unit?: "hour" | "day" | "week" | "month" | "year" | null;
             /**
              * Format: date-time
-             * @description The first reset, in the future, and the anchor of all later ones; required for type 2, not allowed for others.
+             * @description The first reset, in the future, and the anchor of all later ones; required for type 2 (cycle), not allowed for others.
              * @example 2099-12-01T00:00:00.000Z
              */
             cycle_reset_at?: string | null;
             /**
-             * @description The IANA time zone whose calendar the cycle follows; only for type 2. Default: `UTC`.
+             * @description The IANA time zone whose calendar the cycle follows; only for type 2 (cycle). Default: `UTC`.
              * @example UTC
              */
             cycle_time_zone?: string | null;
@@ -1781,12 +2112,12 @@ export interface components {
              */
             cap?: "enforce" | "observe" | null;
             /**
-             * @description The window of a rolling cap, in seconds; required for type 3, not allowed for others.
+             * @description The window of a rolling cap, in seconds; required for type 3 (rolling), not allowed for others.
              * @example 86400
              */
             window_seconds?: number | null;
             /**
-             * @description Percentages of `total` at which `used` causes an event. Default for types 1 and 2: none. Type 3 has no thresholds: absent or null.
+             * @description Percentages of `total` at which `used` causes an event. Default for types 1 (total) and 2 (cycle): none. Type 3 (rolling) has no thresholds: absent or null.
              * @example [
              *       50,
              *       80
@@ -1795,10 +2126,22 @@ export interface components {
             thresholds?: number[] | null;
             /**
              * Format: int64
-             * @description The user whom the quota limits.
+             * @description Makes it a quota of this group instead of an owner's.
+             * @example 5
+             */
+            group_id?: number;
+            /**
+             * @description With `group_id` only. `group`: all members share one count. `member`: each member has a count of its own. Default: `group`.
+             * @example group
+             * @enum {string|null}
+             */
+            per?: "group" | "member" | null;
+            /**
+             * Format: int64
+             * @description The user whom the quota limits. Exactly one of it and `group_id` is required.
              * @example 7
              */
-            user_id: number;
+            user_id?: number;
         };
         /** @description The cursor is too old. */
         CursorExpiredProblem: {
@@ -1822,6 +2165,31 @@ export interface components {
              * @constant
              */
             code: "cursor_expired";
+            /** @description The request's id, as in X-Request-Id; in an item of a batch, that of the batch. */
+            request_id: string;
+        };
+        /** @description Another group is the default. */
+        DefaultGroupTakenProblem: {
+            /**
+             * Format: uri
+             * @description The problem type. `about:blank`: `code` identifies it.
+             * @constant
+             */
+            type: "about:blank";
+            /** @description The title of the code; the same for every problem of the code. */
+            title: string;
+            /**
+             * @description The HTTP status.
+             * @constant
+             */
+            status: 409;
+            /** @description Describes this occurrence of the problem. */
+            detail: string;
+            /**
+             * @description Identifies the problem; stable.
+             * @constant
+             */
+            code: "default_group_taken";
             /** @description The request's id, as in X-Request-Id; in an item of a batch, that of the batch. */
             request_id: string;
         };
@@ -1861,6 +2229,210 @@ export interface components {
             code: "forbidden";
             /** @description The request's id, as in X-Request-Id; in an item of a batch, that of the batch. */
             request_id: string;
+        };
+        Group: {
+            /**
+             * Format: int64
+             * @description Id of the group.
+             * @example 5
+             */
+            id: number;
+            /**
+             * @description The name, as sent.
+             * @example example.org
+             */
+            name: string;
+            /**
+             * Format: int64
+             * @description The group above; null: none.
+             * @example null
+             */
+            parent_id: number | null;
+            /**
+             * @description Whether it is the group of every owner of the channel that is in none.
+             * @example false
+             */
+            default: boolean;
+            /**
+             * Format: int64
+             * @description Starts at 1 and is incremented by each edit of the settings, not by changes of members.
+             * @example 1
+             */
+            version: number;
+            /**
+             * Format: date-time
+             * @description Time of the creation.
+             * @example 2026-12-01T00:00:00.000Z
+             */
+            created_at: string;
+            /**
+             * Format: date-time
+             * @description Time of the last edit, deletion or restore.
+             * @example 2026-12-01T00:00:00.000Z
+             */
+            updated_at: string;
+        };
+        /** @description Another group has this name. */
+        GroupNameTakenProblem: {
+            /**
+             * Format: uri
+             * @description The problem type. `about:blank`: `code` identifies it.
+             * @constant
+             */
+            type: "about:blank";
+            /** @description The title of the code; the same for every problem of the code. */
+            title: string;
+            /**
+             * @description The HTTP status.
+             * @constant
+             */
+            status: 409;
+            /** @description Describes this occurrence of the problem. */
+            detail: string;
+            /**
+             * @description Identifies the problem; stable.
+             * @constant
+             */
+            code: "group_name_taken";
+            /** @description The request's id, as in X-Request-Id; in an item of a batch, that of the batch. */
+            request_id: string;
+        };
+        /** @description The group is not empty. */
+        GroupNotEmptyProblem: {
+            /**
+             * Format: uri
+             * @description The problem type. `about:blank`: `code` identifies it.
+             * @constant
+             */
+            type: "about:blank";
+            /** @description The title of the code; the same for every problem of the code. */
+            title: string;
+            /**
+             * @description The HTTP status.
+             * @constant
+             */
+            status: 409;
+            /** @description Describes this occurrence of the problem. */
+            detail: string;
+            /**
+             * @description Identifies the problem; stable.
+             * @constant
+             */
+            code: "group_not_empty";
+            /** @description The request's id, as in X-Request-Id; in an item of a batch, that of the batch. */
+            request_id: string;
+        };
+        /** @description There is no such group. */
+        GroupNotFoundProblem: {
+            /**
+             * Format: uri
+             * @description The problem type. `about:blank`: `code` identifies it.
+             * @constant
+             */
+            type: "about:blank";
+            /** @description The title of the code; the same for every problem of the code. */
+            title: string;
+            /**
+             * @description The HTTP status.
+             * @constant
+             */
+            status: 404;
+            /** @description Describes this occurrence of the problem. */
+            detail: string;
+            /**
+             * @description Identifies the problem; stable.
+             * @constant
+             */
+            code: "group_not_found";
+            /** @description The request's id, as in X-Request-Id; in an item of a batch, that of the batch. */
+            request_id: string;
+        };
+        GroupPage: {
+            /**
+             * Format: int64
+             * @description Number of the page, from 1.
+             * @example 1
+             */
+            page: number;
+            /**
+             * @description The requested size, 1 … 100.
+             * @example 20
+             */
+            page_size: number;
+            /**
+             * Format: int64
+             * @description Number of items in the whole list.
+             * @example 57
+             */
+            total: number;
+            /**
+             * @description `exact` up to 10,000 items; above, the total is a count at most 60 seconds old.
+             * @example exact
+             * @enum {string}
+             */
+            total_relation: "exact" | "recent";
+            /** @description The groups. */
+            items: components["schemas"]["Group"][];
+        };
+        GroupSummary: {
+            /**
+             * Format: int64
+             * @description The group.
+             * @example 5
+             */
+            group_id: number | null;
+            /**
+             * Format: int64
+             * @description The sum of the active quotas' totals.
+             * @example 1500
+             */
+            total: number;
+            /**
+             * Format: int64
+             * @description The sum of their `used`.
+             * @example 20
+             */
+            used: number;
+            /**
+             * Format: int64
+             * @description The sum of their `reserved`.
+             * @example 5
+             */
+            reserved: number;
+            /**
+             * Format: int64
+             * @description The sum of their `remaining`. After a `total` was lowered, it can exceed total - used - reserved.
+             * @example 1475
+             */
+            remaining: number;
+            /**
+             * @description Number of active quotas that pay.
+             * @example 2
+             */
+            quota_count: number;
+            /**
+             * Format: int64
+             * @description The largest amount that one consume can take now, with the shared quotas of its groups: what the quotas pay, limited by the remaining units of each enforce cap; 0 without an active quota that pays.
+             * @example 1475
+             */
+            available: number;
+            /**
+             * @description The active caps, with those of its groups, ids ascending.
+             * @example []
+             */
+            caps: components["schemas"]["Cap"][];
+            /**
+             * Format: int64
+             * @description Number of members by name.
+             * @example 1204
+             */
+            members: number;
+            /**
+             * @description `exact` up to 10,000 members; above, the number is at most 60 seconds old.
+             * @example exact
+             * @enum {string}
+             */
+            members_relation: "exact" | "recent";
         };
         /** @description The Idempotency-Key is not valid. */
         IdempotencyKeyInvalidProblem: {
@@ -1982,6 +2554,16 @@ export interface components {
              */
             idempotency_key: string | null;
         };
+        MailAddMembers: {
+            /**
+             * @description 1 … 1000 different accounts. Those in another group are moved.
+             * @example [
+             *       7,
+             *       8
+             *     ]
+             */
+            account_ids: number[];
+        };
         MailBatch: {
             /** @description 1 … 1000 consumes, processed in order. */
             items: components["schemas"]["MailBatchItem"][];
@@ -2033,16 +2615,22 @@ export interface components {
             id: number;
             /**
              * Format: int64
-             * @description Id of the quota.
+             * @description Id of the quota; absent in a change of a group.
              * @example 12
              */
-            quota_id: number;
+            quota_id?: number;
+            /**
+             * Format: int64
+             * @description The changed group, or the group of the quota; null: none.
+             * @example null
+             */
+            group_id: number | null;
             /**
              * @description The action.
              * @example update
              * @enum {string}
              */
-            action: "create" | "update" | "delete" | "restore" | "reset";
+            action: "create" | "update" | "delete" | "restore" | "reset" | "members";
             /**
              * @description Name of the principal that made the change.
              * @example back-office
@@ -2071,10 +2659,10 @@ export interface components {
             change_set_id?: number;
             /**
              * Format: int64
-             * @description The owner of the quota.
+             * @description The owner of the quota; null for a quota of a group, absent in a change of a group.
              * @example 7
              */
-            account_id: number;
+            account_id?: number | null;
         };
         MailChangeEvent: {
             /**
@@ -2091,6 +2679,12 @@ export interface components {
             at: string;
             /**
              * Format: int64
+             * @description The group of the quota; null: none.
+             * @example null
+             */
+            group_id: number | null;
+            /**
+             * Format: int64
              * @description Id of the quota.
              * @example 12
              */
@@ -2103,10 +2697,10 @@ export interface components {
             type: "quota.created" | "quota.updated" | "quota.deleted" | "quota.restored" | "quota.reset";
             /**
              * Format: int64
-             * @description The owner of the quota.
+             * @description The owner of the quota; null for a quota of a group.
              * @example 7
              */
-            account_id: number;
+            account_id: number | null;
             /** @description The change. */
             data: components["schemas"]["MailChange"];
         };
@@ -2116,13 +2710,25 @@ export interface components {
              * @example active
              * @enum {string}
              */
-            status?: "active" | "disabled" | "expired";
+            status?: "active" | "disabled" | "expired" | "left";
             /**
              * @description Returns only caps of this kind; `none`: only quotas that pay.
              * @example enforce
              * @enum {string}
              */
             cap?: "enforce" | "observe" | "none";
+            /**
+             * Format: int64
+             * @description Returns only the quotas of this group, not the counts of its members.
+             * @example 5
+             */
+            group_id?: number;
+            /**
+             * Format: int64
+             * @description Returns only the counts of members that follow this quota.
+             * @example 12
+             */
+            follows?: number;
             /**
              * @description Returns only quotas whose label begins with this text. Case is ignored, accents are not; there are no wildcards.
              * @example Spring
@@ -2375,7 +2981,7 @@ export interface components {
              */
             id: number;
             /**
-             * @description 1: `total` units until `expire_at`. 2: `total` units per cycle. 3: `total` units in any `window_seconds`; only caps.
+             * @description 1 (total): `total` units until `expire_at`. 2 (cycle): `total` units per cycle. 3 (rolling): `total` units in any `window_seconds`; only caps.
              * @example 2
              * @enum {integer}
              */
@@ -2388,7 +2994,7 @@ export interface components {
             total: number;
             /**
              * Format: int64
-             * @description Units spent: type 2 in the current cycle, type 3 in the window. Can exceed `total` in an observe cap.
+             * @description Units spent: type 2 (cycle) in the current cycle, type 3 (rolling) in the window. Can exceed `total` in an observe cap.
              * @example 20
              */
             used: number;
@@ -2405,11 +3011,11 @@ export interface components {
              */
             remaining: number;
             /**
-             * @description The status at the time of reading: `disabled` if an administrator disabled the quota, otherwise `expired` from `expire_at` on, otherwise `active`.
+             * @description The status at the time of reading: `left` if it is a member's count whose group is no longer in the owner's chain, otherwise `disabled` if an administrator disabled the quota, otherwise `expired` from `expire_at` on, otherwise `active`.
              * @example active
              * @enum {string}
              */
-            status: "active" | "disabled" | "expired";
+            status: "active" | "disabled" | "expired" | "left";
             /**
              * Format: date-time
              * @description The time from which the quota is expired; null: never.
@@ -2417,25 +3023,25 @@ export interface components {
              */
             expire_at: string | null;
             /**
-             * @description The length of a cycle; null for types 1 and 3.
+             * @description The length of a cycle; null for types 1 (total) and 3 (rolling).
              * @example month
              * @enum {string|null}
              */
             cycle_unit: "hour" | "day" | "week" | "month" | "year" | null;
             /**
              * Format: date-time
-             * @description The next reset, even if it is after `expire_at`; null for types 1 and 3.
+             * @description The next reset, even if it is after `expire_at`; null for types 1 (total) and 3 (rolling).
              * @example 2026-12-01T00:00:00.000Z
              */
             cycle_reset_at: string | null;
             /**
              * Format: date-time
-             * @description Reset number 0, from which all others are counted; null for types 1 and 3.
+             * @description Reset number 0, from which all others are counted; null for types 1 (total) and 3 (rolling).
              * @example 2026-12-01T00:00:00.000Z
              */
             cycle_anchor_at: string | null;
             /**
-             * @description The IANA time zone whose calendar the cycle follows, as sent; null for types 1 and 3.
+             * @description The IANA time zone whose calendar the cycle follows, as sent; null for types 1 (total) and 3 (rolling).
              * @example UTC
              */
             cycle_time_zone: string | null;
@@ -2451,18 +3057,41 @@ export interface components {
              */
             cap: "enforce" | "observe" | null;
             /**
-             * @description The window of a rolling cap, in seconds; null for types 1 and 2.
+             * @description The window of a rolling cap, in seconds; null for types 1 (total) and 2 (cycle).
              * @example null
              */
             window_seconds: number | null;
             /**
-             * @description Percentages of `total` at which `used` causes an event, ascending; null for type 3.
+             * @description Percentages of `total` at which `used` causes an event, ascending; null for type 3 (rolling).
              * @example [
              *       50,
              *       80
              *     ]
              */
             thresholds: number[] | null;
+            /**
+             * Format: int64
+             * @description The group of a group's quota, and of a member's count; null for an owner's own quota.
+             * @example null
+             */
+            group_id: number | null;
+            /**
+             * @description `group`: all members of the group share it. `member`: each has a count of its own. Null for an owner's own quota.
+             * @example null
+             * @enum {string|null}
+             */
+            per: "group" | "member" | null;
+            /**
+             * Format: int64
+             * @description The quota whose settings this count of a member follows; null for every other quota.
+             * @example null
+             */
+            follows: number | null;
+            /**
+             * @description The settings of a member's count that do not follow, ascending; null for every other quota.
+             * @example null
+             */
+            overrides: ("total" | "status" | "expire_at" | "cycle_unit" | "cycle_reset_at" | "cycle_time_zone" | "label" | "cap" | "window_seconds" | "thresholds")[] | null;
             /**
              * Format: int64
              * @description Starts at 1 and is incremented by each edit of the settings, not by usage.
@@ -2483,10 +3112,10 @@ export interface components {
             updated_at: string;
             /**
              * Format: int64
-             * @description The mail account that the quota limits.
+             * @description The mail account that the quota limits. Null for a quota of a group.
              * @example 7
              */
-            account_id: number;
+            account_id: number | null;
             /**
              * Format: int64
              * @description The user who owns the account; null where the create named none.
@@ -2499,6 +3128,30 @@ export interface components {
              * @example 2026-12-01T00:00:00.000Z
              */
             deleted_at?: string;
+        };
+        MailMember: {
+            /**
+             * Format: date-time
+             * @description The time since which it is a member of this group.
+             * @example 2026-12-01T00:00:00.000Z
+             */
+            since: string;
+            /**
+             * Format: int64
+             * @description The account.
+             * @example 7
+             */
+            account_id: number;
+        };
+        MailMembersPage: {
+            /**
+             * Format: int64
+             * @description Pass it as `after` to get the next page; null on the last page.
+             * @example 7
+             */
+            next_after: number | null;
+            /** @description The members, ids ascending. */
+            items: components["schemas"]["MailMember"][];
         };
         MailOperation: {
             /**
@@ -2582,6 +3235,12 @@ export interface components {
         MailOwner: {
             /**
              * Format: int64
+             * @description The group to which the owner belongs, or the default group; null: none.
+             * @example null
+             */
+            group_id: number | null;
+            /**
+             * Format: int64
              * @description The sum of the active quotas' totals.
              * @example 1500
              */
@@ -2611,7 +3270,7 @@ export interface components {
             quota_count: number;
             /**
              * Format: int64
-             * @description The largest amount that one consume can take now: `remaining`, limited by the remaining units of each enforce cap; 0 without an active quota that pays.
+             * @description The largest amount that one consume can take now, with the shared quotas of its groups: what the quotas pay, limited by the remaining units of each enforce cap; 0 without an active quota that pays.
              * @example 1475
              */
             available: number;
@@ -2640,7 +3299,7 @@ export interface components {
              */
             id: number;
             /**
-             * @description 1: `total` units until `expire_at`. 2: `total` units per cycle. 3: `total` units in any `window_seconds`; only caps.
+             * @description 1 (total): `total` units until `expire_at`. 2 (cycle): `total` units per cycle. 3 (rolling): `total` units in any `window_seconds`; only caps.
              * @example 2
              * @enum {integer}
              */
@@ -2653,7 +3312,7 @@ export interface components {
             total: number;
             /**
              * Format: int64
-             * @description Units spent: type 2 in the current cycle, type 3 in the window. Can exceed `total` in an observe cap.
+             * @description Units spent: type 2 (cycle) in the current cycle, type 3 (rolling) in the window. Can exceed `total` in an observe cap.
              * @example 20
              */
             used: number;
@@ -2670,11 +3329,11 @@ export interface components {
              */
             remaining: number;
             /**
-             * @description The status at the time of reading: `disabled` if an administrator disabled the quota, otherwise `expired` from `expire_at` on, otherwise `active`.
+             * @description The status at the time of reading: `left` if it is a member's count whose group is no longer in the owner's chain, otherwise `disabled` if an administrator disabled the quota, otherwise `expired` from `expire_at` on, otherwise `active`.
              * @example active
              * @enum {string}
              */
-            status: "active" | "disabled" | "expired";
+            status: "active" | "disabled" | "expired" | "left";
             /**
              * Format: date-time
              * @description The time from which the quota is expired; null: never.
@@ -2682,25 +3341,25 @@ export interface components {
              */
             expire_at: string | null;
             /**
-             * @description The length of a cycle; null for types 1 and 3.
+             * @description The length of a cycle; null for types 1 (total) and 3 (rolling).
              * @example month
              * @enum {string|null}
              */
             cycle_unit: "hour" | "day" | "week" | "month" | "year" | null;
             /**
              * Format: date-time
-             * @description The next reset, even if it is after `expire_at`; null for types 1 and 3.
+             * @description The next reset, even if it is after `expire_at`; null for types 1 (total) and 3 (rolling).
              * @example 2026-12-01T00:00:00.000Z
              */
             cycle_reset_at: string | null;
             /**
              * Format: date-time
-             * @description Reset number 0, from which all others are counted; null for types 1 and 3.
+             * @description Reset number 0, from which all others are counted; null for types 1 (total) and 3 (rolling).
              * @example 2026-12-01T00:00:00.000Z
              */
             cycle_anchor_at: string | null;
             /**
-             * @description The IANA time zone whose calendar the cycle follows, as sent; null for types 1 and 3.
+             * @description The IANA time zone whose calendar the cycle follows, as sent; null for types 1 (total) and 3 (rolling).
              * @example UTC
              */
             cycle_time_zone: string | null;
@@ -2716,18 +3375,41 @@ export interface components {
              */
             cap: "enforce" | "observe" | null;
             /**
-             * @description The window of a rolling cap, in seconds; null for types 1 and 2.
+             * @description The window of a rolling cap, in seconds; null for types 1 (total) and 2 (cycle).
              * @example null
              */
             window_seconds: number | null;
             /**
-             * @description Percentages of `total` at which `used` causes an event, ascending; null for type 3.
+             * @description Percentages of `total` at which `used` causes an event, ascending; null for type 3 (rolling).
              * @example [
              *       50,
              *       80
              *     ]
              */
             thresholds: number[] | null;
+            /**
+             * Format: int64
+             * @description The group of a group's quota, and of a member's count; null for an owner's own quota.
+             * @example null
+             */
+            group_id: number | null;
+            /**
+             * @description `group`: all members of the group share it. `member`: each has a count of its own. Null for an owner's own quota.
+             * @example null
+             * @enum {string|null}
+             */
+            per: "group" | "member" | null;
+            /**
+             * Format: int64
+             * @description The quota whose settings this count of a member follows; null for every other quota.
+             * @example null
+             */
+            follows: number | null;
+            /**
+             * @description The settings of a member's count that do not follow, ascending; null for every other quota.
+             * @example null
+             */
+            overrides: ("total" | "status" | "expire_at" | "cycle_unit" | "cycle_reset_at" | "cycle_time_zone" | "label" | "cap" | "window_seconds" | "thresholds")[] | null;
             /**
              * Format: int64
              * @description Starts at 1 and is incremented by each edit of the settings, not by usage.
@@ -2748,10 +3430,10 @@ export interface components {
             updated_at: string;
             /**
              * Format: int64
-             * @description The mail account that the quota limits.
+             * @description The mail account that the quota limits. Null for a quota of a group.
              * @example 7
              */
-            account_id: number;
+            account_id: number | null;
             /**
              * Format: int64
              * @description The user who owns the account; null where the create named none.
@@ -2809,6 +3491,12 @@ export interface components {
         MailSummary: {
             /**
              * Format: int64
+             * @description The group to which the owner belongs, or the default group; null: none.
+             * @example null
+             */
+            group_id: number | null;
+            /**
+             * Format: int64
              * @description The sum of the active quotas' totals.
              * @example 1500
              */
@@ -2838,12 +3526,12 @@ export interface components {
             quota_count: number;
             /**
              * Format: int64
-             * @description The largest amount that one consume can take now: `remaining`, limited by the remaining units of each enforce cap; 0 without an active quota that pays.
+             * @description The largest amount that one consume can take now, with the shared quotas of its groups: what the quotas pay, limited by the remaining units of each enforce cap; 0 without an active quota that pays.
              * @example 1475
              */
             available: number;
             /**
-             * @description The active caps, ids ascending.
+             * @description The active caps, with those of its groups, ids ascending.
              * @example []
              */
             caps: components["schemas"]["Cap"][];
@@ -2869,6 +3557,12 @@ export interface components {
             at: string;
             /**
              * Format: int64
+             * @description The group of the quota; null: none.
+             * @example null
+             */
+            group_id: number | null;
+            /**
+             * Format: int64
              * @description Id of the quota.
              * @example 12
              */
@@ -2883,10 +3577,10 @@ export interface components {
             data: components["schemas"]["PassedThresholds"];
             /**
              * Format: int64
-             * @description The owner of the quota.
+             * @description The owner of the quota; null for a quota of a group.
              * @example 7
              */
-            account_id: number;
+            account_id: number | null;
         };
         MailTopRefusal: {
             /**
@@ -2967,31 +3661,31 @@ export interface components {
         };
         ManySettings: {
             /**
-             * @description `active` or `disabled`; `expired` only if the record shows it.
+             * @description `active` or `disabled`; `expired` and `left` only if the record shows them.
              * @example active
              * @enum {string}
              */
-            status?: "active" | "disabled" | "expired";
+            status?: "active" | "disabled" | "expired" | "left";
             /**
              * Format: date-time
-             * @description The expiry. A time in the past expires the quota at once. Types 2 and 3: null means never.
+             * @description The expiry. A time in the past expires the quota at once. Types 2 (cycle) and 3 (rolling): null means never.
              * @example null
              */
             expire_at?: string | null;
             /**
-             * @description Type 2 only. A change keeps the next reset; later ones are counted from it in the new unit.
+             * @description Type 2 (cycle) only. A change keeps the next reset; later ones are counted from it in the new unit.
              * @example month
              * @enum {string|null}
              */
             cycle_unit?: "hour" | "day" | "week" | "month" | "year" | null;
             /**
              * Format: date-time
-             * @description Type 2 only. A new value must be in the future; it becomes the anchor and ends the current cycle.
+             * @description Type 2 (cycle) only. A new value must be in the future; it becomes the anchor and ends the current cycle.
              * @example 2099-12-01T00:00:00.000Z
              */
             cycle_reset_at?: string | null;
             /**
-             * @description Type 2 only. A change keeps the next reset; later ones are counted from it in the new zone.
+             * @description Type 2 (cycle) only. A change keeps the next reset; later ones are counted from it in the new zone.
              * @example UTC
              */
             cycle_time_zone?: string | null;
@@ -3007,18 +3701,20 @@ export interface components {
              */
             cap?: "enforce" | "observe" | null;
             /**
-             * @description Type 3 only. A change begins a new count.
+             * @description Type 3 (rolling) only. A change begins a new count.
              * @example 86400
              */
             window_seconds?: number | null;
             /**
-             * @description Types 1 and 2: replaces all thresholds; `[]` removes them. Null only if the record shows it (type 3).
+             * @description Types 1 (total) and 2 (cycle): replaces all thresholds; `[]` removes them. Null only if the record shows it (type 3, rolling).
              * @example [
              *       50,
              *       80
              *     ]
              */
             thresholds?: number[] | null;
+            /** @description Members' counts only: the settings that stay the count's own. Those of its overrides that are missing are given back: they follow again. Absent or null: all stay. */
+            overrides?: ("total" | "status" | "expire_at" | "cycle_unit" | "cycle_reset_at" | "cycle_time_zone" | "label" | "cap" | "window_seconds" | "thresholds")[] | null;
             /**
              * @description The new allowance, or its change by `add` units or by `percent`, rounded half up.
              * @example {
@@ -3064,6 +3760,48 @@ export interface components {
              * @enum {string}
              */
             source?: "token" | "oidc";
+        };
+        /** @description The owner is not a member of the group. */
+        MemberNotFoundProblem: {
+            /**
+             * Format: uri
+             * @description The problem type. `about:blank`: `code` identifies it.
+             * @constant
+             */
+            type: "about:blank";
+            /** @description The title of the code; the same for every problem of the code. */
+            title: string;
+            /**
+             * @description The HTTP status.
+             * @constant
+             */
+            status: 404;
+            /** @description Describes this occurrence of the problem. */
+            detail: string;
+            /**
+             * @description Identifies the problem; stable.
+             * @constant
+             */
+            code: "member_not_found";
+            /** @description The request's id, as in X-Request-Id; in an item of a batch, that of the batch. */
+            request_id: string;
+        };
+        MembersAdded: {
+            /**
+             * @description Owners that were in no group.
+             * @example 2
+             */
+            added: number;
+            /**
+             * @description Owners that were in another group.
+             * @example 1
+             */
+            moved: number;
+            /**
+             * @description Owners that were members already.
+             * @example 0
+             */
+            unchanged: number;
         };
         /** @description The route does not take this method. */
         MethodNotAllowedProblem: {
@@ -3126,6 +3864,31 @@ export interface components {
              * @constant
              */
             code: "no_active_quota";
+            /** @description The request's id, as in X-Request-Id; in an item of a batch, that of the batch. */
+            request_id: string;
+        };
+        /** @description The quota has no count of its own. */
+        NothingToResetProblem: {
+            /**
+             * Format: uri
+             * @description The problem type. `about:blank`: `code` identifies it.
+             * @constant
+             */
+            type: "about:blank";
+            /** @description The title of the code; the same for every problem of the code. */
+            title: string;
+            /**
+             * @description The HTTP status.
+             * @constant
+             */
+            status: 409;
+            /** @description Describes this occurrence of the problem. */
+            detail: string;
+            /**
+             * @description Identifies the problem; stable.
+             * @constant
+             */
+            code: "nothing_to_reset";
             /** @description The request's id, as in X-Request-Id; in an item of a batch, that of the batch. */
             request_id: string;
         };
@@ -3212,7 +3975,7 @@ export interface components {
             used: number;
             /**
              * Format: date-time
-             * @description Its next reset; null for type 1.
+             * @description Its next reset; null for type 1 (total).
              * @example 2026-12-01T00:00:00.000Z
              */
             cycle_reset_at: string | null;
@@ -3294,7 +4057,7 @@ export interface components {
             payable: number;
             /**
              * Format: date-time
-             * @description The earliest time at which quotas and caps admit the request if no other request takes units until then; null if there is none.
+             * @description The earliest time at which quotas and caps admit the request if nothing is taken or settled until then: a reset, the end of a hold or of a cap, or a boundary of a rolling cap; null if there is none.
              */
             refills_at: string | null;
             /** @description The enforce caps that refuse the request, by id; empty if only the units of the quotas are insufficient. */
@@ -3406,22 +4169,22 @@ export interface components {
             last_at: string;
             /**
              * Format: int64
-             * @description The smallest requested amount. Present only with `amounts=true`, as are `largest` and `last`; null if amounts were not recorded yet.
+             * @description The smallest requested amount. Present only with `amounts=true`, as are `largest` and `last`.
              * @example 1
              */
-            smallest?: number | null;
+            smallest?: number;
             /**
              * Format: int64
              * @description The largest requested amount.
              * @example 20
              */
-            largest?: number | null;
+            largest?: number;
             /**
              * Format: int64
              * @description The amount requested at `last_at`.
              * @example 5
              */
-            last?: number | null;
+            last?: number;
         };
         Refusals: {
             /** @description The counts. */
@@ -3430,10 +4193,16 @@ export interface components {
         RefusingQuota: {
             /**
              * Format: int64
-             * @description Id of the quota.
+             * @description Id of the quota; null for a member's count that its first consume will create.
              * @example 12
              */
-            id: number;
+            id: number | null;
+            /**
+             * Format: int64
+             * @description The group of the quota; null for a quota of the owner.
+             * @example null
+             */
+            group_id: number | null;
             /**
              * Format: int64
              * @description Its allowance.
@@ -3530,7 +4299,7 @@ export interface components {
         };
         RowProblem: {
             /**
-             * @description Identifies the reason. For a row, a problem code; for a change set, `csv_malformed` or `too_many_rows`.
+             * @description Identifies the reason. For a row, a problem code; for a change set, `csv_malformed`, `too_many_rows` or `internal_error`.
              * @example version_mismatch
              */
             code: string;
@@ -3551,6 +4320,16 @@ export interface components {
             step: "day" | "hour";
             /** @description All steps up to the present, oldest first, including those without usage. */
             items: components["schemas"]["UsageStep"][];
+        };
+        SmsAddMembers: {
+            /**
+             * @description 1 … 1000 different users. Those in another group are moved.
+             * @example [
+             *       7,
+             *       8
+             *     ]
+             */
+            user_ids: number[];
         };
         SmsBatch: {
             /** @description 1 … 1000 consumes, processed in order. */
@@ -3603,16 +4382,22 @@ export interface components {
             id: number;
             /**
              * Format: int64
-             * @description Id of the quota.
+             * @description Id of the quota; absent in a change of a group.
              * @example 12
              */
-            quota_id: number;
+            quota_id?: number;
+            /**
+             * Format: int64
+             * @description The changed group, or the group of the quota; null: none.
+             * @example null
+             */
+            group_id: number | null;
             /**
              * @description The action.
              * @example update
              * @enum {string}
              */
-            action: "create" | "update" | "delete" | "restore" | "reset";
+            action: "create" | "update" | "delete" | "restore" | "reset" | "members";
             /**
              * @description Name of the principal that made the change.
              * @example back-office
@@ -3641,10 +4426,10 @@ export interface components {
             change_set_id?: number;
             /**
              * Format: int64
-             * @description The owner of the quota.
+             * @description The owner of the quota; null for a quota of a group, absent in a change of a group.
              * @example 7
              */
-            user_id: number;
+            user_id?: number | null;
         };
         SmsChangeEvent: {
             /**
@@ -3661,6 +4446,12 @@ export interface components {
             at: string;
             /**
              * Format: int64
+             * @description The group of the quota; null: none.
+             * @example null
+             */
+            group_id: number | null;
+            /**
+             * Format: int64
              * @description Id of the quota.
              * @example 12
              */
@@ -3673,10 +4464,10 @@ export interface components {
             type: "quota.created" | "quota.updated" | "quota.deleted" | "quota.restored" | "quota.reset";
             /**
              * Format: int64
-             * @description The owner of the quota.
+             * @description The owner of the quota; null for a quota of a group.
              * @example 7
              */
-            user_id: number;
+            user_id: number | null;
             /** @description The change. */
             data: components["schemas"]["SmsChange"];
         };
@@ -3686,13 +4477,25 @@ export interface components {
              * @example active
              * @enum {string}
              */
-            status?: "active" | "disabled" | "expired";
+            status?: "active" | "disabled" | "expired" | "left";
             /**
              * @description Returns only caps of this kind; `none`: only quotas that pay.
              * @example enforce
              * @enum {string}
              */
             cap?: "enforce" | "observe" | "none";
+            /**
+             * Format: int64
+             * @description Returns only the quotas of this group, not the counts of its members.
+             * @example 5
+             */
+            group_id?: number;
+            /**
+             * Format: int64
+             * @description Returns only the counts of members that follow this quota.
+             * @example 12
+             */
+            follows?: number;
             /**
              * @description Returns only quotas whose label begins with this text. Case is ignored, accents are not; there are no wildcards.
              * @example Spring
@@ -3939,7 +4742,7 @@ export interface components {
              */
             id: number;
             /**
-             * @description 1: `total` units until `expire_at`. 2: `total` units per cycle. 3: `total` units in any `window_seconds`; only caps.
+             * @description 1 (total): `total` units until `expire_at`. 2 (cycle): `total` units per cycle. 3 (rolling): `total` units in any `window_seconds`; only caps.
              * @example 2
              * @enum {integer}
              */
@@ -3952,7 +4755,7 @@ export interface components {
             total: number;
             /**
              * Format: int64
-             * @description Units spent: type 2 in the current cycle, type 3 in the window. Can exceed `total` in an observe cap.
+             * @description Units spent: type 2 (cycle) in the current cycle, type 3 (rolling) in the window. Can exceed `total` in an observe cap.
              * @example 20
              */
             used: number;
@@ -3969,11 +4772,11 @@ export interface components {
              */
             remaining: number;
             /**
-             * @description The status at the time of reading: `disabled` if an administrator disabled the quota, otherwise `expired` from `expire_at` on, otherwise `active`.
+             * @description The status at the time of reading: `left` if it is a member's count whose group is no longer in the owner's chain, otherwise `disabled` if an administrator disabled the quota, otherwise `expired` from `expire_at` on, otherwise `active`.
              * @example active
              * @enum {string}
              */
-            status: "active" | "disabled" | "expired";
+            status: "active" | "disabled" | "expired" | "left";
             /**
              * Format: date-time
              * @description The time from which the quota is expired; null: never.
@@ -3981,25 +4784,25 @@ export interface components {
              */
             expire_at: string | null;
             /**
-             * @description The length of a cycle; null for types 1 and 3.
+             * @description The length of a cycle; null for types 1 (total) and 3 (rolling).
              * @example month
              * @enum {string|null}
              */
             cycle_unit: "hour" | "day" | "week" | "month" | "year" | null;
             /**
              * Format: date-time
-             * @description The next reset, even if it is after `expire_at`; null for types 1 and 3.
+             * @description The next reset, even if it is after `expire_at`; null for types 1 (total) and 3 (rolling).
              * @example 2026-12-01T00:00:00.000Z
              */
             cycle_reset_at: string | null;
             /**
              * Format: date-time
-             * @description Reset number 0, from which all others are counted; null for types 1 and 3.
+             * @description Reset number 0, from which all others are counted; null for types 1 (total) and 3 (rolling).
              * @example 2026-12-01T00:00:00.000Z
              */
             cycle_anchor_at: string | null;
             /**
-             * @description The IANA time zone whose calendar the cycle follows, as sent; null for types 1 and 3.
+             * @description The IANA time zone whose calendar the cycle follows, as sent; null for types 1 (total) and 3 (rolling).
              * @example UTC
              */
             cycle_time_zone: string | null;
@@ -4015,18 +4818,41 @@ export interface components {
              */
             cap: "enforce" | "observe" | null;
             /**
-             * @description The window of a rolling cap, in seconds; null for types 1 and 2.
+             * @description The window of a rolling cap, in seconds; null for types 1 (total) and 2 (cycle).
              * @example null
              */
             window_seconds: number | null;
             /**
-             * @description Percentages of `total` at which `used` causes an event, ascending; null for type 3.
+             * @description Percentages of `total` at which `used` causes an event, ascending; null for type 3 (rolling).
              * @example [
              *       50,
              *       80
              *     ]
              */
             thresholds: number[] | null;
+            /**
+             * Format: int64
+             * @description The group of a group's quota, and of a member's count; null for an owner's own quota.
+             * @example null
+             */
+            group_id: number | null;
+            /**
+             * @description `group`: all members of the group share it. `member`: each has a count of its own. Null for an owner's own quota.
+             * @example null
+             * @enum {string|null}
+             */
+            per: "group" | "member" | null;
+            /**
+             * Format: int64
+             * @description The quota whose settings this count of a member follows; null for every other quota.
+             * @example null
+             */
+            follows: number | null;
+            /**
+             * @description The settings of a member's count that do not follow, ascending; null for every other quota.
+             * @example null
+             */
+            overrides: ("total" | "status" | "expire_at" | "cycle_unit" | "cycle_reset_at" | "cycle_time_zone" | "label" | "cap" | "window_seconds" | "thresholds")[] | null;
             /**
              * Format: int64
              * @description Starts at 1 and is incremented by each edit of the settings, not by usage.
@@ -4047,16 +4873,40 @@ export interface components {
             updated_at: string;
             /**
              * Format: int64
-             * @description The user whom the quota limits.
+             * @description The user whom the quota limits. Null for a quota of a group.
              * @example 7
              */
-            user_id: number;
+            user_id: number | null;
             /**
              * Format: date-time
              * @description Time of the deletion. Present only with `deleted=true`.
              * @example 2026-12-01T00:00:00.000Z
              */
             deleted_at?: string;
+        };
+        SmsMember: {
+            /**
+             * Format: date-time
+             * @description The time since which it is a member of this group.
+             * @example 2026-12-01T00:00:00.000Z
+             */
+            since: string;
+            /**
+             * Format: int64
+             * @description The user.
+             * @example 7
+             */
+            user_id: number;
+        };
+        SmsMembersPage: {
+            /**
+             * Format: int64
+             * @description Pass it as `after` to get the next page; null on the last page.
+             * @example 7
+             */
+            next_after: number | null;
+            /** @description The members, ids ascending. */
+            items: components["schemas"]["SmsMember"][];
         };
         SmsOperation: {
             /**
@@ -4140,6 +4990,12 @@ export interface components {
         SmsOwner: {
             /**
              * Format: int64
+             * @description The group to which the owner belongs, or the default group; null: none.
+             * @example null
+             */
+            group_id: number | null;
+            /**
+             * Format: int64
              * @description The sum of the active quotas' totals.
              * @example 1500
              */
@@ -4169,7 +5025,7 @@ export interface components {
             quota_count: number;
             /**
              * Format: int64
-             * @description The largest amount that one consume can take now: `remaining`, limited by the remaining units of each enforce cap; 0 without an active quota that pays.
+             * @description The largest amount that one consume can take now, with the shared quotas of its groups: what the quotas pay, limited by the remaining units of each enforce cap; 0 without an active quota that pays.
              * @example 1475
              */
             available: number;
@@ -4198,7 +5054,7 @@ export interface components {
              */
             id: number;
             /**
-             * @description 1: `total` units until `expire_at`. 2: `total` units per cycle. 3: `total` units in any `window_seconds`; only caps.
+             * @description 1 (total): `total` units until `expire_at`. 2 (cycle): `total` units per cycle. 3 (rolling): `total` units in any `window_seconds`; only caps.
              * @example 2
              * @enum {integer}
              */
@@ -4211,7 +5067,7 @@ export interface components {
             total: number;
             /**
              * Format: int64
-             * @description Units spent: type 2 in the current cycle, type 3 in the window. Can exceed `total` in an observe cap.
+             * @description Units spent: type 2 (cycle) in the current cycle, type 3 (rolling) in the window. Can exceed `total` in an observe cap.
              * @example 20
              */
             used: number;
@@ -4228,11 +5084,11 @@ export interface components {
              */
             remaining: number;
             /**
-             * @description The status at the time of reading: `disabled` if an administrator disabled the quota, otherwise `expired` from `expire_at` on, otherwise `active`.
+             * @description The status at the time of reading: `left` if it is a member's count whose group is no longer in the owner's chain, otherwise `disabled` if an administrator disabled the quota, otherwise `expired` from `expire_at` on, otherwise `active`.
              * @example active
              * @enum {string}
              */
-            status: "active" | "disabled" | "expired";
+            status: "active" | "disabled" | "expired" | "left";
             /**
              * Format: date-time
              * @description The time from which the quota is expired; null: never.
@@ -4240,25 +5096,25 @@ export interface components {
              */
             expire_at: string | null;
             /**
-             * @description The length of a cycle; null for types 1 and 3.
+             * @description The length of a cycle; null for types 1 (total) and 3 (rolling).
              * @example month
              * @enum {string|null}
              */
             cycle_unit: "hour" | "day" | "week" | "month" | "year" | null;
             /**
              * Format: date-time
-             * @description The next reset, even if it is after `expire_at`; null for types 1 and 3.
+             * @description The next reset, even if it is after `expire_at`; null for types 1 (total) and 3 (rolling).
              * @example 2026-12-01T00:00:00.000Z
              */
             cycle_reset_at: string | null;
             /**
              * Format: date-time
-             * @description Reset number 0, from which all others are counted; null for types 1 and 3.
+             * @description Reset number 0, from which all others are counted; null for types 1 (total) and 3 (rolling).
              * @example 2026-12-01T00:00:00.000Z
              */
             cycle_anchor_at: string | null;
             /**
-             * @description The IANA time zone whose calendar the cycle follows, as sent; null for types 1 and 3.
+             * @description The IANA time zone whose calendar the cycle follows, as sent; null for types 1 (total) and 3 (rolling).
              * @example UTC
              */
             cycle_time_zone: string | null;
@@ -4274,18 +5130,41 @@ export interface components {
              */
             cap: "enforce" | "observe" | null;
             /**
-             * @description The window of a rolling cap, in seconds; null for types 1 and 2.
+             * @description The window of a rolling cap, in seconds; null for types 1 (total) and 2 (cycle).
              * @example null
              */
             window_seconds: number | null;
             /**
-             * @description Percentages of `total` at which `used` causes an event, ascending; null for type 3.
+             * @description Percentages of `total` at which `used` causes an event, ascending; null for type 3 (rolling).
              * @example [
              *       50,
              *       80
              *     ]
              */
             thresholds: number[] | null;
+            /**
+             * Format: int64
+             * @description The group of a group's quota, and of a member's count; null for an owner's own quota.
+             * @example null
+             */
+            group_id: number | null;
+            /**
+             * @description `group`: all members of the group share it. `member`: each has a count of its own. Null for an owner's own quota.
+             * @example null
+             * @enum {string|null}
+             */
+            per: "group" | "member" | null;
+            /**
+             * Format: int64
+             * @description The quota whose settings this count of a member follows; null for every other quota.
+             * @example null
+             */
+            follows: number | null;
+            /**
+             * @description The settings of a member's count that do not follow, ascending; null for every other quota.
+             * @example null
+             */
+            overrides: ("total" | "status" | "expire_at" | "cycle_unit" | "cycle_reset_at" | "cycle_time_zone" | "label" | "cap" | "window_seconds" | "thresholds")[] | null;
             /**
              * Format: int64
              * @description Starts at 1 and is incremented by each edit of the settings, not by usage.
@@ -4306,10 +5185,10 @@ export interface components {
             updated_at: string;
             /**
              * Format: int64
-             * @description The user whom the quota limits.
+             * @description The user whom the quota limits. Null for a quota of a group.
              * @example 7
              */
-            user_id: number;
+            user_id: number | null;
         };
         SmsQuotaPage: {
             /**
@@ -4361,6 +5240,12 @@ export interface components {
         SmsSummary: {
             /**
              * Format: int64
+             * @description The group to which the owner belongs, or the default group; null: none.
+             * @example null
+             */
+            group_id: number | null;
+            /**
+             * Format: int64
              * @description The sum of the active quotas' totals.
              * @example 1500
              */
@@ -4390,12 +5275,12 @@ export interface components {
             quota_count: number;
             /**
              * Format: int64
-             * @description The largest amount that one consume can take now: `remaining`, limited by the remaining units of each enforce cap; 0 without an active quota that pays.
+             * @description The largest amount that one consume can take now, with the shared quotas of its groups: what the quotas pay, limited by the remaining units of each enforce cap; 0 without an active quota that pays.
              * @example 1475
              */
             available: number;
             /**
-             * @description The active caps, ids ascending.
+             * @description The active caps, with those of its groups, ids ascending.
              * @example []
              */
             caps: components["schemas"]["Cap"][];
@@ -4421,6 +5306,12 @@ export interface components {
             at: string;
             /**
              * Format: int64
+             * @description The group of the quota; null: none.
+             * @example null
+             */
+            group_id: number | null;
+            /**
+             * Format: int64
              * @description Id of the quota.
              * @example 12
              */
@@ -4435,10 +5326,10 @@ export interface components {
             data: components["schemas"]["PassedThresholds"];
             /**
              * Format: int64
-             * @description The owner of the quota.
+             * @description The owner of the quota; null for a quota of a group.
              * @example 7
              */
-            user_id: number;
+            user_id: number | null;
         };
         SmsTopRefusal: {
             /**
@@ -4494,6 +5385,31 @@ export interface components {
              */
             ms: number;
         };
+        /** @description Too many new owners. */
+        TooManyNewOwnersProblem: {
+            /**
+             * Format: uri
+             * @description The problem type. `about:blank`: `code` identifies it.
+             * @constant
+             */
+            type: "about:blank";
+            /** @description The title of the code; the same for every problem of the code. */
+            title: string;
+            /**
+             * @description The HTTP status.
+             * @constant
+             */
+            status: 409;
+            /** @description Describes this occurrence of the problem. */
+            detail: string;
+            /**
+             * @description Identifies the problem; stable.
+             * @constant
+             */
+            code: "too_many_new_owners";
+            /** @description The request's id, as in X-Request-Id; in an item of a batch, that of the batch. */
+            request_id: string;
+        };
         /** @description The owner has too many quotas. */
         TooManyQuotasProblem: {
             /**
@@ -4516,6 +5432,31 @@ export interface components {
              * @constant
              */
             code: "too_many_quotas";
+            /** @description The request's id, as in X-Request-Id; in an item of a batch, that of the batch. */
+            request_id: string;
+        };
+        /** @description Too many rows wait in change sets. */
+        TooManyRowsProblem: {
+            /**
+             * Format: uri
+             * @description The problem type. `about:blank`: `code` identifies it.
+             * @constant
+             */
+            type: "about:blank";
+            /** @description The title of the code; the same for every problem of the code. */
+            title: string;
+            /**
+             * @description The HTTP status.
+             * @constant
+             */
+            status: 409;
+            /** @description Describes this occurrence of the problem. */
+            detail: string;
+            /**
+             * @description Identifies the problem; stable.
+             * @constant
+             */
+            code: "too_many_rows";
             /** @description The request's id, as in X-Request-Id; in an item of a batch, that of the batch. */
             request_id: string;
         };
@@ -4594,6 +5535,36 @@ export interface components {
             /** @description The request's id, as in X-Request-Id; in an item of a batch, that of the batch. */
             request_id: string;
         };
+        UpdateGroup: {
+            /**
+             * @description The name.
+             * @example Spring campaign
+             */
+            name?: string;
+            /**
+             * Format: int64
+             * @description The group above; null: none. In force at once for all members below.
+             * @example 4
+             */
+            parent_id?: number | null;
+            /**
+             * @description Whether it is the group of every owner of the channel that is in none.
+             * @example true
+             */
+            default?: boolean;
+            /**
+             * Format: int64
+             * @description The version that the caller read. If it is not the current one, nothing changes, and the answer is `version_mismatch`.
+             * @example 3
+             */
+            version?: number;
+            /** @description Accepted and ignored. */
+            id?: unknown;
+            /** @description Accepted and ignored. */
+            created_at?: unknown;
+            /** @description Accepted and ignored. */
+            updated_at?: unknown;
+        };
         UpdateMailQuota: {
             /**
              * Format: int64
@@ -4602,31 +5573,31 @@ export interface components {
              */
             total?: number;
             /**
-             * @description `active` or `disabled`; `expired` only if the record shows it.
+             * @description `active` or `disabled`; `expired` and `left` only if the record shows them.
              * @example active
              * @enum {string}
              */
-            status?: "active" | "disabled" | "expired";
+            status?: "active" | "disabled" | "expired" | "left";
             /**
              * Format: date-time
-             * @description The expiry. A time in the past expires the quota at once. Types 2 and 3: null means never.
+             * @description The expiry. A time in the past expires the quota at once. Types 2 (cycle) and 3 (rolling): null means never.
              * @example null
              */
             expire_at?: string | null;
             /**
-             * @description Type 2 only. A change keeps the next reset; later ones are counted from it in the new unit.
+             * @description Type 2 (cycle) only. A change keeps the next reset; later ones are counted from it in the new unit.
              * @example month
              * @enum {string|null}
              */
             cycle_unit?: "hour" | "day" | "week" | "month" | "year" | null;
             /**
              * Format: date-time
-             * @description Type 2 only. A new value must be in the future; it becomes the anchor and ends the current cycle.
+             * @description Type 2 (cycle) only. A new value must be in the future; it becomes the anchor and ends the current cycle.
              * @example 2099-12-01T00:00:00.000Z
              */
             cycle_reset_at?: string | null;
             /**
-             * @description Type 2 only. A change keeps the next reset; later ones are counted from it in the new zone.
+             * @description Type 2 (cycle) only. A change keeps the next reset; later ones are counted from it in the new zone.
              * @example UTC
              */
             cycle_time_zone?: string | null;
@@ -4642,18 +5613,20 @@ export interface components {
              */
             cap?: "enforce" | "observe" | null;
             /**
-             * @description Type 3 only. A change begins a new count.
+             * @description Type 3 (rolling) only. A change begins a new count.
              * @example 86400
              */
             window_seconds?: number | null;
             /**
-             * @description Types 1 and 2: replaces all thresholds; `[]` removes them. Null only if the record shows it (type 3).
+             * @description Types 1 (total) and 2 (cycle): replaces all thresholds; `[]` removes them. Null only if the record shows it (type 3, rolling).
              * @example [
              *       50,
              *       80
              *     ]
              */
             thresholds?: number[] | null;
+            /** @description Members' counts only: the settings that stay the count's own. Those of its overrides that are missing are given back: they follow again. Absent or null: all stay. */
+            overrides?: ("total" | "status" | "expire_at" | "cycle_unit" | "cycle_reset_at" | "cycle_time_zone" | "label" | "cap" | "window_seconds" | "thresholds")[] | null;
             /**
              * Format: int64
              * @description The version that the caller read. If it is not the current one, nothing changes, and the answer is `version_mismatch`.
@@ -4677,6 +5650,12 @@ export interface components {
             /** @description Accepted and ignored. */
             cycle_anchor_at?: unknown;
             /** @description Accepted and ignored. */
+            group_id?: unknown;
+            /** @description Accepted and ignored. */
+            per?: unknown;
+            /** @description Accepted and ignored. */
+            follows?: unknown;
+            /** @description Accepted and ignored. */
             created_at?: unknown;
             /** @description Accepted and ignored. */
             updated_at?: unknown;
@@ -4691,31 +5670,31 @@ export interface components {
              */
             total?: number;
             /**
-             * @description `active` or `disabled`; `expired` only if the record shows it.
+             * @description `active` or `disabled`; `expired` and `left` only if the record shows them.
              * @example active
              * @enum {string}
              */
-            status?: "active" | "disabled" | "expired";
+            status?: "active" | "disabled" | "expired" | "left";
             /**
              * Format: date-time
-             * @description The expiry. A time in the past expires the quota at once. Types 2 and 3: null means never.
+             * @description The expiry. A time in the past expires the quota at once. Types 2 (cycle) and 3 (rolling): null means never.
              * @example null
              */
             expire_at?: string | null;
             /**
-             * @description Type 2 only. A change keeps the next reset; later ones are counted from it in the new unit.
+             * @description Type 2 (cycle) only. A change keeps the next reset; later ones are counted from it in the new unit.
              * @example month
              * @enum {string|null}
              */
             cycle_unit?: "hour" | "day" | "week" | "month" | "year" | null;
             /**
              * Format: date-time
-             * @description Type 2 only. A new value must be in the future; it becomes the anchor and ends the current cycle.
+             * @description Type 2 (cycle) only. A new value must be in the future; it becomes the anchor and ends the current cycle.
              * @example 2099-12-01T00:00:00.000Z
              */
             cycle_reset_at?: string | null;
             /**
-             * @description Type 2 only. A change keeps the next reset; later ones are counted from it in the new zone.
+             * @description Type 2 (cycle) only. A change keeps the next reset; later ones are counted from it in the new zone.
              * @example UTC
              */
             cycle_time_zone?: string | null;
@@ -4731,18 +5710,20 @@ export interface components {
              */
             cap?: "enforce" | "observe" | null;
             /**
-             * @description Type 3 only. A change begins a new count.
+             * @description Type 3 (rolling) only. A change begins a new count.
              * @example 86400
              */
             window_seconds?: number | null;
             /**
-             * @description Types 1 and 2: replaces all thresholds; `[]` removes them. Null only if the record shows it (type 3).
+             * @description Types 1 (total) and 2 (cycle): replaces all thresholds; `[]` removes them. Null only if the record shows it (type 3, rolling).
              * @example [
              *       50,
              *       80
              *     ]
              */
             thresholds?: number[] | null;
+            /** @description Members' counts only: the settings that stay the count's own. Those of its overrides that are missing are given back: they follow again. Absent or null: all stay. */
+            overrides?: ("total" | "status" | "expire_at" | "cycle_unit" | "cycle_reset_at" | "cycle_time_zone" | "label" | "cap" | "window_seconds" | "thresholds")[] | null;
             /**
              * Format: int64
              * @description The version that the caller read. If it is not the current one, nothing changes, and the answer is `version_mismatch`.
@@ -4763,6 +5744,12 @@ export interface components {
             remaining?: unknown;
             /** @description Accepted and ignored. */
             cycle_anchor_at?: unknown;
+            /** @description Accepted and ignored. */
+            group_id?: unknown;
+            /** @description Accepted and ignored. */
+            per?: unknown;
+            /** @description Accepted and ignored. */
+            follows?: unknown;
             /** @description Accepted and ignored. */
             created_at?: unknown;
             /** @description Accepted and ignored. */
@@ -4829,7 +5816,7 @@ export interface components {
             /** @description All fields with mistakes. */
             errors: components["schemas"]["FieldError"][];
         };
-        /** @description The quota has changed. */
+        /** @description The record has changed. */
         VersionMismatchProblem: {
             /**
              * Format: uri
@@ -5227,7 +6214,9 @@ export interface operations {
                 /** @description Returns only changes that the principal of this name made. */
                 actor?: string;
                 /** @description Returns only changes with this action. */
-                action?: "create" | "update" | "delete" | "restore" | "reset";
+                action?: "create" | "update" | "delete" | "restore" | "reset" | "members";
+                /** @description Returns only changes of this group and of its quotas. */
+                group_id?: number;
                 /** @description Returns only changes of this quota. */
                 quota_id?: number;
                 /** @description Returns only changes that the request with this X-Request-Id made. */
@@ -5267,6 +6256,8 @@ export interface operations {
                 after?: string;
                 /** @description Returns only events of this type. */
                 type?: "quota.threshold_reached" | "quota.created" | "quota.updated" | "quota.deleted" | "quota.restored" | "quota.reset";
+                /** @description Returns only events of quotas of this group. */
+                group_id?: number;
                 /** @description Returns only events of this quota. */
                 quota_id?: number;
                 /** @description Number of events on the page. */
@@ -5322,11 +6313,15 @@ export interface operations {
         parameters: {
             query?: {
                 /** @description Returns only quotas that have this status now. */
-                status?: "active" | "disabled" | "expired";
+                status?: "active" | "disabled" | "expired" | "left";
                 /** @description Returns only deleted quotas, with `deleted_at`. Other lists do not contain them. */
                 deleted?: "true";
                 /** @description Returns only caps of this kind; `none`: only quotas that pay. */
                 cap?: "enforce" | "observe" | "none";
+                /** @description Returns only the quotas of this group, not the counts of its members. */
+                group_id?: number;
+                /** @description Returns only the counts of members that follow this quota. */
+                follows?: number;
                 /** @description Returns only quotas whose label begins with this text. Case is ignored, accents are not; there are no wildcards. */
                 label?: string;
                 /** @description Returns only quotas of this user. */
@@ -5345,6 +6340,277 @@ export interface operations {
                 };
                 content: {
                     "text/csv": string;
+                };
+            };
+        };
+    };
+    smsGroupList: {
+        parameters: {
+            query?: {
+                /** @description Number of the page, from 1. */
+                page?: number;
+                /** @description Number of rows on the page. */
+                page_size?: number;
+                /** @description Returns only rows with a smaller id. Pages through a list of any length. Cannot be combined with `page`. */
+                before_id?: number;
+                /** @description Returns only groups whose name begins with this text. Case is ignored, accents are not; there are no wildcards. */
+                name?: string;
+                /** @description Returns only groups directly below this one. */
+                parent_id?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["GroupPage"];
+                };
+            };
+        };
+    };
+    smsGroupCreate: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["CreateGroup"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Group"];
+                };
+            };
+        };
+    };
+    smsGroupGet: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Group"];
+                };
+            };
+        };
+    };
+    smsGroupUpdate: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: number;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["UpdateGroup"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Group"];
+                };
+            };
+        };
+    };
+    smsGroupRemove: {
+        parameters: {
+            query?: {
+                /** @description The version that the caller read. If it is not the current one, nothing is deleted. */
+                version?: number;
+            };
+            header?: never;
+            path: {
+                id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Deleted. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    smsGroupChanges: {
+        parameters: {
+            query?: {
+                /** @description Number of the page, from 1. */
+                page?: number;
+                /** @description Number of rows on the page. */
+                page_size?: number;
+            };
+            header?: never;
+            path: {
+                id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SmsChangePage"];
+                };
+            };
+        };
+    };
+    smsGroupMembers: {
+        parameters: {
+            query?: {
+                /** @description Returns only members with a larger id. Pass the `next_after` of the previous page. */
+                after?: number;
+                /** @description Number of members on the page. */
+                page_size?: number;
+            };
+            header?: never;
+            path: {
+                id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SmsMembersPage"];
+                };
+            };
+        };
+    };
+    smsGroupAddMembers: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: number;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["SmsAddMembers"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MembersAdded"];
+                };
+            };
+        };
+    };
+    smsGroupRemoveMember: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                user_id: number;
+                id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Removed. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    smsGroupRestore: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Group"];
+                };
+            };
+        };
+    };
+    smsGroupSummary: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["GroupSummary"];
                 };
             };
         };
@@ -5383,11 +6649,15 @@ export interface operations {
                 /** @description Returns only rows with a smaller id. Pages through a list of any length. Cannot be combined with `page`. */
                 before_id?: number;
                 /** @description Returns only quotas that have this status now. */
-                status?: "active" | "disabled" | "expired";
+                status?: "active" | "disabled" | "expired" | "left";
                 /** @description Returns only deleted quotas, with `deleted_at`. Other lists do not contain them. */
                 deleted?: "true";
                 /** @description Returns only caps of this kind; `none`: only quotas that pay. */
                 cap?: "enforce" | "observe" | "none";
+                /** @description Returns only the quotas of this group, not the counts of its members. */
+                group_id?: number;
+                /** @description Returns only the counts of members that follow this quota. */
+                follows?: number;
                 /** @description Returns only quotas whose label begins with this text. Case is ignored, accents are not; there are no wildcards. */
                 label?: string;
                 /** @description Returns only quotas of this user. */
@@ -5413,6 +6683,8 @@ export interface operations {
     smsOfficeOwners: {
         parameters: {
             query?: {
+                /** @description Returns the direct members of this group, with or without a quota. */
+                group_id?: number;
                 /** @description Returns only owners with a larger id. Pass the `next_after` of the previous page. */
                 after?: number;
                 /** @description Number of owners on the page. */
@@ -5467,6 +6739,8 @@ export interface operations {
     smsOfficeTopRefusals: {
         parameters: {
             query?: {
+                /** @description Returns only present members of this group and of the groups below it. */
+                group_id?: number;
                 /** @description Number of hours, including the current one. */
                 hours?: number;
                 /** @description Number of items. */
@@ -5977,11 +7251,15 @@ export interface operations {
                 /** @description Returns only rows with a smaller id. Pages through a list of any length. Cannot be combined with `page`. */
                 before_id?: number;
                 /** @description Returns only quotas that have this status now. */
-                status?: "active" | "disabled" | "expired";
+                status?: "active" | "disabled" | "expired" | "left";
                 /** @description Returns only deleted quotas, with `deleted_at`. Other lists do not contain them. */
                 deleted?: "true";
                 /** @description Returns only caps of this kind; `none`: only quotas that pay. */
                 cap?: "enforce" | "observe" | "none";
+                /** @description Returns only the quotas of this group, not the counts of its members. */
+                group_id?: number;
+                /** @description Returns only the counts of members that follow this quota. */
+                follows?: number;
                 /** @description Returns only quotas whose label begins with this text. Case is ignored, accents are not; there are no wildcards. */
                 label?: string;
                 /** @description Returns only quotas of this account. */
@@ -6235,7 +7513,9 @@ export interface operations {
                 /** @description Returns only changes that the principal of this name made. */
                 actor?: string;
                 /** @description Returns only changes with this action. */
-                action?: "create" | "update" | "delete" | "restore" | "reset";
+                action?: "create" | "update" | "delete" | "restore" | "reset" | "members";
+                /** @description Returns only changes of this group and of its quotas. */
+                group_id?: number;
                 /** @description Returns only changes of this quota. */
                 quota_id?: number;
                 /** @description Returns only changes that the request with this X-Request-Id made. */
@@ -6275,6 +7555,8 @@ export interface operations {
                 after?: string;
                 /** @description Returns only events of this type. */
                 type?: "quota.threshold_reached" | "quota.created" | "quota.updated" | "quota.deleted" | "quota.restored" | "quota.reset";
+                /** @description Returns only events of quotas of this group. */
+                group_id?: number;
                 /** @description Returns only events of this quota. */
                 quota_id?: number;
                 /** @description Number of events on the page. */
@@ -6330,11 +7612,15 @@ export interface operations {
         parameters: {
             query?: {
                 /** @description Returns only quotas that have this status now. */
-                status?: "active" | "disabled" | "expired";
+                status?: "active" | "disabled" | "expired" | "left";
                 /** @description Returns only deleted quotas, with `deleted_at`. Other lists do not contain them. */
                 deleted?: "true";
                 /** @description Returns only caps of this kind; `none`: only quotas that pay. */
                 cap?: "enforce" | "observe" | "none";
+                /** @description Returns only the quotas of this group, not the counts of its members. */
+                group_id?: number;
+                /** @description Returns only the counts of members that follow this quota. */
+                follows?: number;
                 /** @description Returns only quotas whose label begins with this text. Case is ignored, accents are not; there are no wildcards. */
                 label?: string;
                 /** @description Returns only quotas of this account. */
@@ -6355,6 +7641,277 @@ export interface operations {
                 };
                 content: {
                     "text/csv": string;
+                };
+            };
+        };
+    };
+    mailGroupList: {
+        parameters: {
+            query?: {
+                /** @description Number of the page, from 1. */
+                page?: number;
+                /** @description Number of rows on the page. */
+                page_size?: number;
+                /** @description Returns only rows with a smaller id. Pages through a list of any length. Cannot be combined with `page`. */
+                before_id?: number;
+                /** @description Returns only groups whose name begins with this text. Case is ignored, accents are not; there are no wildcards. */
+                name?: string;
+                /** @description Returns only groups directly below this one. */
+                parent_id?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["GroupPage"];
+                };
+            };
+        };
+    };
+    mailGroupCreate: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["CreateGroup"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Group"];
+                };
+            };
+        };
+    };
+    mailGroupGet: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Group"];
+                };
+            };
+        };
+    };
+    mailGroupUpdate: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: number;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["UpdateGroup"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Group"];
+                };
+            };
+        };
+    };
+    mailGroupRemove: {
+        parameters: {
+            query?: {
+                /** @description The version that the caller read. If it is not the current one, nothing is deleted. */
+                version?: number;
+            };
+            header?: never;
+            path: {
+                id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Deleted. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    mailGroupChanges: {
+        parameters: {
+            query?: {
+                /** @description Number of the page, from 1. */
+                page?: number;
+                /** @description Number of rows on the page. */
+                page_size?: number;
+            };
+            header?: never;
+            path: {
+                id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MailChangePage"];
+                };
+            };
+        };
+    };
+    mailGroupMembers: {
+        parameters: {
+            query?: {
+                /** @description Returns only members with a larger id. Pass the `next_after` of the previous page. */
+                after?: number;
+                /** @description Number of members on the page. */
+                page_size?: number;
+            };
+            header?: never;
+            path: {
+                id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MailMembersPage"];
+                };
+            };
+        };
+    };
+    mailGroupAddMembers: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: number;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["MailAddMembers"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MembersAdded"];
+                };
+            };
+        };
+    };
+    mailGroupRemoveMember: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                account_id: number;
+                id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Removed. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    mailGroupRestore: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Group"];
+                };
+            };
+        };
+    };
+    mailGroupSummary: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["GroupSummary"];
                 };
             };
         };
@@ -6386,6 +7943,8 @@ export interface operations {
     mailOfficeOwners: {
         parameters: {
             query?: {
+                /** @description Returns the direct members of this group, with or without a quota. */
+                group_id?: number;
                 /** @description Returns only owners with a larger id. Pass the `next_after` of the previous page. */
                 after?: number;
                 /** @description Number of owners on the page. */
@@ -6440,6 +7999,8 @@ export interface operations {
     mailOfficeTopRefusals: {
         parameters: {
             query?: {
+                /** @description Returns only present members of this group and of the groups below it. */
+                group_id?: number;
                 /** @description Number of hours, including the current one. */
                 hours?: number;
                 /** @description Number of items. */

@@ -43,6 +43,12 @@ export interface Commit extends Sent<'Commit'> {}
 /** The part of an operation to refund. */
 export interface Refund extends Sent<'Refund'> {}
 /** The version of the quota to reset. */
+export interface Group extends Body<'Group'> {}
+export interface GroupPage extends Body<'GroupPage'> {}
+export interface GroupSummary extends Body<'GroupSummary'> {}
+export interface MembersAdded extends Body<'MembersAdded'> {}
+export interface CreateGroup extends Sent<'CreateGroup'> {}
+export interface UpdateGroup extends Sent<'UpdateGroup'> {}
 export interface Reset extends Sent<'Reset'> {}
 /** The additional members of a problem, by its code. */
 export type ProblemBody = Camel<Extract<Schemas[keyof Schemas], { code: string; detail: string; request_id: string }>>
@@ -86,6 +92,8 @@ export interface MailExpiringPage extends Body<'MailExpiringPage'> {}
 export interface MailLedgerPage extends Body<'MailLedgerPage'> {}
 export interface MailEventsPage extends Body<'MailEventsPage'> {}
 export interface NewMailChangeSet extends Sent<'NewMailChangeSet'> {}
+export interface MailMembersPage extends Body<'MailMembersPage'> {}
+export interface MailAddMembers extends Sent<'MailAddMembers'> {}
 export interface MailChangeSetRowsPage extends Body<'MailChangeSetRowsPage'> {}
 
 /** Requests and answers of the mail channel. */
@@ -119,6 +127,8 @@ export interface Mail {
   eventsPage: MailEventsPage
   newChangeSet: NewMailChangeSet
   changeSetRowsPage: MailChangeSetRowsPage
+  membersPage: MailMembersPage
+  addMembers: MailAddMembers
 }
 
 /* SMS: a user's quotas. */
@@ -144,6 +154,8 @@ export interface SmsExpiringPage extends Body<'SmsExpiringPage'> {}
 export interface SmsLedgerPage extends Body<'SmsLedgerPage'> {}
 export interface SmsEventsPage extends Body<'SmsEventsPage'> {}
 export interface NewSmsChangeSet extends Sent<'NewSmsChangeSet'> {}
+export interface SmsMembersPage extends Body<'SmsMembersPage'> {}
+export interface SmsAddMembers extends Sent<'SmsAddMembers'> {}
 export interface SmsChangeSetRowsPage extends Body<'SmsChangeSetRowsPage'> {}
 
 /** Requests and answers of the SMS channel. */
@@ -177,6 +189,8 @@ export interface Sms {
   eventsPage: SmsEventsPage
   newChangeSet: NewSmsChangeSet
   changeSetRowsPage: SmsChangeSetRowsPage
+  membersPage: SmsMembersPage
+  addMembers: SmsAddMembers
 }
 
 /** The types of one channel. */
@@ -187,5 +201,7 @@ export type ExpiringFilter = Query<'mailOfficeExpiring'>
 export type TopRefusalsFilter = Query<'mailOfficeTopRefusals'>
 export type ChangeSetsFilter = Query<'mailChangeSetList'>
 export type RowsFilter = Query<'mailChangeSetRows'>
+export type GroupsFilter = Query<'mailGroupList'>
+export type MembersFilter = Query<'mailGroupMembers'>
 export type OwnersFilter = Query<'mailOfficeOwners'>
 export type ChangesOfFilter = Query<'mailQuotaChanges'>

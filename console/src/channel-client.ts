@@ -38,7 +38,11 @@ type Owned<T> = Omit<T, 'accountId' | 'userId'> & { readonly owner: number }
 export type Quota = Owned<MailListedQuota> & { readonly person: number | null | undefined }
 /** From the ledger also with its maker and key. */
 export type Operation = Owned<MailListedOperation>
-export type Change = Owned<MailChange>
+/** A change of a quota; the console does not show groups yet. */
+export type Change = Omit<Owned<MailChange>, 'quotaId' | 'action'> & {
+  readonly quotaId: number
+  readonly action: Exclude<MailChange['action'], 'members'>
+}
 export type Summary = Owned<MailSummary>
 export type TopRefusal = Owned<MailTopRefusal>
 export type Status = Quota['status']
@@ -241,7 +245,7 @@ export class ChannelClient {
   async changes({ owner, ...filter }: ChangeFilter, signal?: Signal): Promise<MarkedPage<Change, number>> {
     const asked = this.out({ pageSize: ROWS, ...filter }, owner)
     const { items, nextBefore } = await this.api.quotas.changes(asked, { signal }).page()
-    return { items: items.map((item) => this.in(item)), next: nextBefore }
+    return { items: items.map((item) => this.in(item)).filter(isOfQuota), next: nextBefore }
   }
 
   async expiring({ days, cursor, pageSize = 20 }: ExpiringFilter, signal?: Signal): Promise<MarkedPage<Quota, string>> {
@@ -339,7 +343,7 @@ export class ChannelClient {
     return given({ ...filter, [this.name === 'mail' ? 'accountId' : 'userId']: owner })
   }
 
-  private in<T extends { readonly accountId?: number }>(item: T): Owned<T> {
+  private in<T extends { readonly accountId?: number | null }>(item: T): Owned<T> {
     const { accountId, userId, ...rest } = item as T & { userId?: number }
     return { ...rest, owner: (this.name === 'mail' ? accountId : userId) ?? 0 }
   }
@@ -347,6 +351,10 @@ export class ChannelClient {
   private quotaIn(item: MailListedQuota): Quota {
     return { ...this.in(item), person: this.name === 'mail' ? item.userId : undefined }
   }
+}
+
+function isOfQuota(change: Owned<MailChange>): change is Change {
+  return change.quotaId !== undefined
 }
 
 const clients = { mail: new ChannelClient('mail'), sms: new ChannelClient('sms') }

@@ -361,6 +361,8 @@ function toDo(status: number, code: string): string {
       return 'Delete or end quotas of this owner that are not needed.'
     case 'change_set_not_found':
       return 'It may have been dropped. Look among all change sets.'
+    case 'too_many_rows':
+      return 'Drop change sets that are not needed, or apply them.'
     case 'change_set_state':
     case 'change_set_differs':
       return 'Somebody was faster. Look at it as it is now.'
@@ -482,6 +484,7 @@ const SIGNS: Readonly<Record<string, string>> = {
   active: '●',
   disabled: '‖',
   expired: '○',
+  left: '⤴',
   deleted: '✕',
   removed: '✕',
   consumed: '●',
@@ -497,7 +500,10 @@ export function CapBadge({ cap }: { cap: CapMode }): ReactNode {
 
 const BAR = 100
 
-/** A bar of the used, reserved and remaining units of a quota, with the numbers. */
+/**
+ * A bar of the used, reserved and remaining units, with the numbers. Where a total was set below what was used, the
+ * excess is shown: the units of one quota that are over do not reduce what the others have left.
+ */
 export function UsageBar({
   total,
   used,
@@ -510,6 +516,7 @@ export function UsageBar({
   // A total of 0 shows no used part.
   const usedWidth = total > 0 && used >= total ? BAR : of(used)
   const reservedWidth = Math.min(BAR - usedWidth, of(reserved))
+  const over = used + reserved + remaining - total
   return (
     <div className={wide ? 'usage usage-wide' : 'usage'}>
       <svg viewBox={`0 0 ${BAR} 8`} preserveAspectRatio="none" aria-hidden="true" focusable="false">
@@ -524,7 +531,21 @@ export function UsageBar({
         <rect x={usedWidth} width={reservedWidth} height="8" fill={`url(#${pattern})`} />
       </svg>
       <span className="usage-text">
-        <b>{amount(remaining)}</b> left of {amount(total)}
+        {over > 0 && remaining === 0 ? (
+          <>
+            <b className="over">{amount(over)} over</b> {amount(total)}
+          </>
+        ) : (
+          <>
+            <b>{amount(remaining)}</b> left of {amount(total)}
+            {over > 0 && (
+              <>
+                {' '}
+                · <span className="over">{amount(over)} over</span>
+              </>
+            )}
+          </>
+        )}
         <span className="muted">
           {' '}
           · {amount(used)} used{reserved > 0 ? ` · ${amount(reserved)} held` : ''}

@@ -3,8 +3,8 @@
 set -eu
 
 # --- The connector ---
-# Last, so that a message that another restriction refuses is not charged. Postfix waits at most ten seconds in any case.
-postconf "smtpd_end_of_data_restrictions = check_policy_service { inet:connector:10040, timeout=10s }"
+# Last, so that a message that another restriction refuses is not charged.
+postconf "smtpd_end_of_data_restrictions = check_policy_service { inet:connector:10040, timeout=10s, try_limit=8, retry_delay=1s, { default_action = 451 4.7.1 Sending quotas cannot be checked at the moment } }"
 
 # --- Only logins may send (a file of Cyrus SASL; a real Postfix uses Dovecot), without TLS ---
 postconf 'smtpd_sasl_auth_enable = yes' 'smtpd_sasl_type = cyrus' 'smtpd_sasl_path = smtpd' 'smtpd_tls_auth_only = no'

@@ -3,8 +3,10 @@ import { createLocalJWKSet, errors, type JSONWebKeySet, type LocalJWKSet } from 
 import { Clock } from '../clock/clock.js'
 import { Config } from '../config/config.js'
 import { isSecureUrl } from '../config/oidc.js'
+import { RepeatedFailure } from '../error/repeated-failure.js'
 import { Unavailable } from '../error/service-error.js'
 import type { Instant } from '../time/instant.js'
+import { withTimeLimit } from '../time/time-limit.js'
 
 /** The age at which keys are read again, in milliseconds: a removed key becomes invalid then. */
 const KEYS_MAX_AGE_MS = 600_000
@@ -30,7 +32,7 @@ type Key = Awaited<ReturnType<LocalJWKSet>>
  */
 @Injectable()
 export class ProviderKeys implements OnApplicationBootstrap, OnApplicationShutdown {
-  private readonly logger = new Logger('IdentityProvider')
+  private readonly failure = new RepeatedFailure(new Logger('IdentityProvider'))
   private keys: LocalJWKSet | undefined
   private tokenOrigin: string | undefined
   /** The URL of the keys; undefined if the discovery document has to be read again, since the keys may have moved. */
@@ -42,13 +44,16 @@ export class ProviderKeys implements OnApplicationBootstrap, OnApplicationShutdo
   private stopped = false
   /** The version of the keys: incremented when they change, which invalidates verified tokens. */
   generation = 0
-  /** Did the last read fail? */
-  away = false
 
   constructor(
     private readonly config: Config,
     private readonly clock: Clock,
   ) {}
+
+  /** Did the last read fail? */
+  get away(): boolean {
+    return this.failure.inRow > 0
+  }
 
   /** The provider's origins that the console calls, as far as they are known. */
   get origins(): readonly string[] {
@@ -125,13 +130,11 @@ export class ProviderKeys implements OnApplicationBootstrap, OnApplicationShutdo
       const keys = createLocalJWKSet((await fetchJson(this.jwksUri)) as unknown as JSONWebKeySet)
       if (JSON.stringify(keys.jwks()) !== JSON.stringify(this.keys?.jwks())) this.generation += 1
       this.keys = keys
-      if (this.away) this.logger.log('the keys of the identity provider can be read again')
-      this.away = false
+      this.failure.succeeded()
     } catch (error) {
-      this.away = true
       this.jwksUri = undefined
       const kept = this.keys === undefined ? 'no key is known yet' : 'known keys stay valid'
-      this.logger.warn(`the keys of the identity provider cannot be read, ${kept}: ${reasonOf(error)}`)
+      this.failure.failed(`the keys of the identity provider cannot be read, ${kept}: ${reasonOf(error)}`)
     }
   }
 
@@ -168,25 +171,24 @@ function isSecure(url: unknown): url is string {
 
 /** Gets JSON from the provider, within the limits of time and size. Refuses redirects. */
 async function fetchJson(url: string): Promise<Record<string, unknown> | null> {
-  const response = await fetch(url, {
-    headers: { accept: 'application/json' },
-    redirect: 'error',
-    signal: AbortSignal.timeout(PROVIDER_TIMEOUT_MS),
-  })
-  if (response.status !== 200) {
-    await response.body?.cancel()
-    throw new Error(`${new URL(url).pathname} answered ${response.status}`)
+  const read = async (signal: AbortSignal): Promise<Record<string, unknown> | null> => {
+    const response = await fetch(url, { headers: { accept: 'application/json' }, redirect: 'error', signal })
+    if (response.status !== 200) {
+      await response.body?.cancel()
+      throw new Error(`${new URL(url).pathname} answered ${response.status}`)
+    }
+    const chunks: Uint8Array[] = []
+    let length = 0
+    for await (const chunk of (response.body ?? []) as AsyncIterable<Uint8Array>) {
+      length += chunk.length
+      // Leaving the loop cancels the rest of the response.
+      if (length > MAX_ANSWER_BYTES)
+        throw new Error(`${new URL(url).pathname} answered more than ${MAX_ANSWER_BYTES} bytes`)
+      chunks.push(chunk)
+    }
+    return JSON.parse(Buffer.concat(chunks).toString()) as Record<string, unknown> | null
   }
-  const chunks: Uint8Array[] = []
-  let length = 0
-  for await (const chunk of (response.body ?? []) as AsyncIterable<Uint8Array>) {
-    length += chunk.length
-    // Leaving the loop cancels the rest of the response.
-    if (length > MAX_ANSWER_BYTES)
-      throw new Error(`${new URL(url).pathname} answered more than ${MAX_ANSWER_BYTES} bytes`)
-    chunks.push(chunk)
-  }
-  return JSON.parse(Buffer.concat(chunks).toString()) as Record<string, unknown> | null
+  return withTimeLimit(PROVIDER_TIMEOUT_MS, read)
 }
 
 function reasonOf(error: unknown): string {

@@ -39,30 +39,29 @@ export class Applier<Q extends QuotaRow> {
     }
   }
 
-  /** Applies planned rows, in order. */
-  async apply(): Promise<void> {
-    await this.walk('planned', false, async (items) => this.applyRows(items))
+  /** Applies planned rows, in order. Yields after each step. */
+  async *apply(): AsyncGenerator<void> {
+    yield* this.walk('planned', false, async (items) => this.applyRows(items))
     await this.leased.become('applied', { appliedAt: this.dependencies.clock.now() })
   }
 
   /**
    * Reverts applied rows, the last row first: when a row restores a quota, the quotas that later rows created no longer
-   * count towards the limit of live quotas.
+   * count towards the limit of live quotas. Yields after each step.
    */
-  async revert(): Promise<void> {
-    await this.walk('applied', true, async (items) => this.revertRows(items))
+  async *revert(): AsyncGenerator<void> {
+    yield* this.walk('applied', true, async (items) => this.revertRows(items))
     await this.leased.become('reverted', { revertedAt: this.dependencies.clock.now() })
   }
 
   /** @param step sets the outcomes of rows, and does not change those that must be tried again */
-  private async walk(
+  private async *walk(
     outcome: Outcome,
     newestFirst: boolean,
     step: (items: ChangeSetItemRow[]) => Promise<void>,
-  ): Promise<void> {
+  ): AsyncGenerator<void> {
     const { store, transactions } = this.dependencies
     for (;;) {
-      const began = performance.now()
       const wanted: ItemsWanted = { outcome, newestFirst, limit: STEP }
       const items = await transactions.read((transaction) => store.items(transaction, this.leased.set.id, wanted))
       if (items.length === 0) return
@@ -71,7 +70,7 @@ export class Applier<Q extends QuotaRow> {
       const done = items.filter((item) => item.outcome !== outcome)
       for (const item of done) move(counts, outcome, item.outcome as Outcome)
       await this.leased.writeRows(done, counts)
-      await this.dependencies.rest(performance.now() - began)
+      yield
     }
   }
 
@@ -97,7 +96,8 @@ export class Applier<Q extends QuotaRow> {
 
   /**
    * Copies the recorded change to each row: a cycle may have ended since the preview. A row whose application changed
-   * nothing has none, as a reset of a count that somebody else has reset meanwhile.
+   * nothing has none, as a reset of a count that somebody else has reset meanwhile: it is unchanged, and its quota has
+   * the version that it had.
    */
   private async copyChanges(items: readonly ChangeSetItemRow[], quotaIds: readonly number[]): Promise<void> {
     const { ledger, transactions } = this.dependencies
@@ -109,6 +109,7 @@ export class Applier<Q extends QuotaRow> {
       const change = changes.get(item.quotaId ?? 0)
       item.before = change?.before ?? null
       item.after = change?.after ?? null
+      if (change === undefined) Object.assign(item, { outcome: 'unchanged', appliedVersion: null })
     }
   }
 
@@ -143,13 +144,15 @@ export class Applier<Q extends QuotaRow> {
   private undoing(item: ChangeSetItemRow, undone: ReadonlyMap<number, ReadonlyMap<number, number>>): Command {
     const quotaId = item.quotaId ?? 0
     let version = item.appliedVersion ?? 0
-    for (let next = undone.get(quotaId)?.get(version); next !== undefined;) {
+    // Versions only increase; a pair that does not would be followed for ever.
+    for (let next = undone.get(quotaId)?.get(version); next !== undefined && next > version;) {
       version = next
       next = undone.get(quotaId)?.get(version)
     }
     if (item.action === 'create') return { kind: 'delete', quotaId, version }
     if (item.action === 'delete') return { kind: 'restore', quotaId, version }
     const before = JSON.parse(item.before ?? '{}') as Record<string, unknown>
+    keepOverrides(before, JSON.parse(item.after ?? '{}') as Record<string, unknown>)
     const { value } = checkDto<SettingsPatchFields>(this.dependencies.kind.update, before, {
       from: 'body',
       now: () => 0,
@@ -157,7 +160,14 @@ export class Applier<Q extends QuotaRow> {
     if (value === undefined) throw new Error(`the change of row ${item.row} is unreadable`)
     const cycle = Object.keys(before).some((name) => name.startsWith('cycle_'))
     const anchorAt = cycle && item.anchorAt !== null ? item.anchorAt : undefined
-    return { kind: 'update', quotaId, patch: patchOf(value), version, anchorAt }
+    return {
+      kind: 'update',
+      quotaId,
+      patch: patchOf(value),
+      version,
+      overrides: value.overrides ?? undefined,
+      anchorAt,
+    }
   }
 
   /**
@@ -192,6 +202,17 @@ export class Applier<Q extends QuotaRow> {
 }
 
 const RESET_STAYS = new ServiceError('change_set_state', 'A reset cannot be undone.')
+
+/**
+ * Reverts overrides of a member's count: what the change made an override is given back instead of set, and what it
+ * gave back is set, which makes it an override again.
+ */
+function keepOverrides(before: Record<string, unknown>, after: Record<string, unknown>): void {
+  const [was, is] = [before['overrides'], after['overrides']]
+  if (!Array.isArray(was) || !Array.isArray(is)) return
+  for (const name of is as string[]) if (!was.includes(name)) Reflect.deleteProperty(before, name)
+  before['overrides'] = (was as string[]).filter((name) => is.includes(name))
+}
 
 function versionIn({ body }: Answer): number {
   return (JSON.parse(body) as { version: number }).version

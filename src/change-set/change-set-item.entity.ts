@@ -1,5 +1,5 @@
 import { Column, Index, PrimaryColumn } from 'typeorm'
-import { ascii, INSTANT, INTEGER } from '../database/column.js'
+import { ascii, INSTANT, INTEGER, UNICODE_TEXT } from '../database/column.js'
 import type { Instant } from '../time/instant.js'
 import type { Outcome } from './change-set.entity.js'
 
@@ -53,20 +53,20 @@ export abstract class ChangeSetItemRow {
   revertedVersion!: number | null
 
   /** JSON: the cells of the record, in order of the change set's columns; null without a file. */
-  @Column({ type: 'text', nullable: true })
+  @Column({ ...UNICODE_TEXT, nullable: true })
   given!: string | null
 
   /** JSON: the command that applies the row; null if there is none. */
-  @Column({ type: 'text', nullable: true })
+  @Column({ ...UNICODE_TEXT, nullable: true })
   command!: string | null
 
-  @Column({ type: 'text', name: 'before_json', nullable: true })
+  @Column({ ...UNICODE_TEXT, name: 'before_json', nullable: true })
   before!: string | null
 
-  @Column({ type: 'text', name: 'after_json', nullable: true })
+  @Column({ ...UNICODE_TEXT, name: 'after_json', nullable: true })
   after!: string | null
 
   /** JSON: the reason why it was not applied or reverted. */
-  @Column({ type: 'text', nullable: true })
+  @Column({ ...UNICODE_TEXT, nullable: true })
   problem!: string | null
 }

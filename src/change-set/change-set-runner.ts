@@ -1,155 +1,272 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { Logger, type OnApplicationBootstrap, type OnModuleDestroy } from '@nestjs/common'
+import { Logger } from '@nestjs/common'
 import { leaseFor } from '../database/lease.js'
+import { PeriodicTask } from '../database/periodic-task.js'
+import { ServiceError } from '../error/service-error.js'
 import type { QuotaRow } from '../ledger/rows/quota.entity.js'
+import { storedJson } from '../ledger/rows/stored-json.js'
 import type { Instant } from '../time/instant.js'
 import { Applier } from './applier.js'
 import { LeasedChangeSet, LEASE_MS, LeaseLost } from './leased-change-set.js'
-import type { ChangeSetRow } from './change-set.entity.js'
+import { type ChangeSetRow, type ChangeSetWork, nextWork, noCounts, OUTCOMES } from './change-set.entity.js'
+import type { RowProblem } from './change-set.view.js'
 import { Preparer, type Dependencies } from './preparer.js'
 
 const EVERY_MS = 1_000
-/** The pause after a step while others use the engine, as a multiple of the step's duration. */
+/** How long one change set is worked on before those of other principals, in milliseconds. */
+const TURN_MS = 100
+/** The pause after a turn while others use the engine, as a multiple of the turn's duration. */
 const REST = 15
 const MAX_REST_MS = 4_000
-/** The retention of change sets, in milliseconds. */
-const KEPT_MS = 90 * 86_400_000
-/** The time after which an incomplete file is given up, in milliseconds. */
-const ARRIVES_MS = 3_600_000
+/** The number of failures of one step after which a change set is set aside. */
+const MAX_FAILURES = 3
 
-/** The process is shutting down. */
-class Stopped extends Error {}
+/** A change set in progress on this instance. */
+interface Task {
+  readonly leased: LeasedChangeSet
+  /** Its work, one step at a time. */
+  readonly steps: AsyncGenerator<void>
+}
 
 /**
  * Prepares, applies and reverts the change sets of one channel in the background. One instance at a time works on a
  * change set, with a lease by the store's clock; when the lease expires, another instance continues.
+ *
+ * Principals take turns, small change sets before large ones; the work on those of one principal is done in the order
+ * of the requests. A change set whose step has failed, or has ended its process, three times in a row is set aside.
  */
-export class ChangeSetRunner<Q extends QuotaRow> implements OnApplicationBootstrap, OnModuleDestroy {
+export class ChangeSetRunner<Q extends QuotaRow> {
   /** This instance's id in leases. */
   readonly id = randomUUID()
   private readonly logger: Logger
-  private readonly stop = new AbortController()
-  private timer: NodeJS.Timeout | undefined
-  private running: Promise<void> | undefined
-  private again = false
-  private waiting: readonly ChangeSetRow[] = []
+  private readonly task: PeriodicTask
+  private waiting: { readonly first: readonly ChangeSetRow[]; readonly count: number } = { first: [], count: 0 }
   private movedAt: Instant | undefined
+  /** Change sets in progress here, by id. */
+  private readonly tasks = new Map<number, Task>()
+  /** The one that had the last turn. */
+  private current: Task | undefined
+  /** When change sets have just failed, by id and `performance.now()`: they are tried again after a pause. */
+  private readonly failed = new Map<number, number>()
+  /** Failures of change sets whose last step met another fault than its own, by id. */
+  private readonly forgiven = new Map<number, number>()
+  /** Called when a change set is set aside; at most one listener. */
+  onSetAside: (() => void) | undefined
 
-  constructor(private readonly dependencies: Omit<Dependencies<Q>, 'rest'>) {
-    this.logger = new Logger(`${dependencies.kind.channel.name} change sets`)
+  constructor(private readonly dependencies: Dependencies<Q>) {
+    const name = `${dependencies.kind.channel.name} change sets`
+    this.logger = new Logger(name)
+    this.task = new PeriodicTask(dependencies.transactions, name, EVERY_MS, async () => this.rounds())
   }
 
   /** The number of unfinished change sets, as seen last. */
   get waitingCount(): number {
-    return this.waiting.length
+    return this.waiting.count
   }
 
-  /** How long no instance has made progress on them, in milliseconds; 0 if there are none. */
+  /** How long no instance has made progress on the oldest of them, in milliseconds; 0 if there are none. */
   get lagMs(): number {
-    const [first] = this.waiting
-    if (first === undefined) return 0
-    const moved = Math.max(this.movedAt ?? 0, (first.heldUntil ?? first.createdAt + LEASE_MS) - LEASE_MS)
-    return Math.max(0, this.dependencies.clock.now() - moved)
-  }
-
-  onApplicationBootstrap(): void {
-    this.timer = setInterval(() => this.kick(), EVERY_MS)
-    this.timer.unref()
-  }
-
-  async onModuleDestroy(): Promise<void> {
-    this.stop.abort()
-    clearInterval(this.timer)
-    await this.running
+    const waited = this.waiting.first.map(({ heldUntil, workAt }) => Math.max((heldUntil ?? 0) - LEASE_MS, workAt ?? 0))
+    if (waited.length === 0) return 0
+    return Math.max(0, this.dependencies.clock.now() - Math.max(this.movedAt ?? 0, Math.min(...waited)))
   }
 
   /** Checks at once whether there is work. */
-  kick(): void {
-    this.again = true
-    // Another part has logged the outage and watches it.
-    if (this.stop.signal.aborted || this.dependencies.transactions.reach !== 'all') return
-    this.running ??= this.rounds()
-      .catch((error: unknown) => this.logger.warn(`work on a change set failed, retrying later: ${String(error)}`))
-      .finally(() => {
-        this.running = undefined
-      })
+  wake(): void {
+    void this.task.again()
   }
 
-  /** Removes one step of old change sets. @returns whether there may be more */
+  /** Removes an old change set, or lets its rows be removed. @returns whether there may be more */
   async removeOld(): Promise<boolean> {
     const { store, transactions, clock } = this.dependencies
     const now = clock.now()
-    const old = await transactions.read(async (transaction) => {
-      const abandoned = await store.abandoned(transaction, now - ARRIVES_MS)
-      if (abandoned !== undefined) return abandoned
-      const oldest = await store.oldest(transaction)
-      return oldest !== undefined && oldest.work === null && oldest.createdAt < now - KEPT_MS ? oldest : undefined
-    })
+    const old = await transactions.read((transaction) => store.expired(transaction, now))
     if (old === undefined) return false
     await transactions.write(async (transaction) => {
-      if (!(await store.removeItems(transaction, old.id))) await store.remove(transaction, old.id)
+      const set = await store.lock(transaction, old.id)
+      // It may have been applied meanwhile.
+      if (set === undefined || set.workAt !== null || set.expiresAt >= now) return
+      if (set.state !== 'dropped')
+        await store.update(transaction, set.id, { state: 'dropped', hidden: 1, ...nextWork('clear', now) })
+      else if (!(await store.removeItems(transaction, set.id))) await store.remove(transaction, set.id)
     })
+    this.wake()
     return true
   }
 
+  private isStopped(): boolean {
+    return this.task.signal.aborted
+  }
+
   private async rounds(): Promise<void> {
-    while (this.again && !this.stop.signal.aborted) {
-      this.again = false
-      const { store, transactions } = this.dependencies
-      this.waiting = await transactions.read((transaction) => store.withWork(transaction))
-      for (const { id } of this.waiting) {
-        const leased = await this.take(id)
-        if (leased === undefined) continue
-        // Requests that arrived meanwhile may be visible now.
-        this.again = true
-        await this.perform(leased)
-        break
+    const { store, transactions } = this.dependencies
+    try {
+      for (let more = true; more && !this.isStopped();) {
+        more = false
+        this.waiting = await transactions.read((transaction) => store.firstOfEach(transaction))
+        for (const { id } of this.waiting.first.toSorted((a, b) => sizeOf(a) - sizeOf(b))) {
+          if (this.isStopped()) break
+          if (performance.now() - (this.failed.get(id) ?? -Infinity) < EVERY_MS) continue
+          this.failed.delete(id)
+          const began = performance.now()
+          const task = this.tasks.get(id) ?? (await this.take(id))
+          if (task === undefined) continue
+          // More may be visible when it ends.
+          more = true
+          await this.turn(id, task)
+          await this.rest(performance.now() - began)
+        }
       }
+    } finally {
+      if (this.isStopped()) await this.giveUp()
     }
   }
 
-  private async perform(leased: LeasedChangeSet): Promise<void> {
-    const dependencies: Dependencies<Q> = { ...this.dependencies, rest: async (tookMs) => this.rest(tookMs) }
+  /** Works on a change set for a while. */
+  private async turn(id: number, task: Task): Promise<void> {
+    const ends = performance.now() + TURN_MS
     try {
-      const { work } = leased.set
-      if (work === 'prepare') await new Preparer(dependencies, leased).run()
-      else if (work === 'apply') await new Applier(dependencies, leased).apply()
-      else if (work === 'revert') await new Applier(dependencies, leased).revert()
-      else {
-        await leased.clear()
-        await leased.finish()
+      if (this.current !== task) {
+        const others = [...this.tasks.values()].filter((other) => other !== task)
+        for (const other of others) {
+          if (other === this.current) await this.held(other, async (leased) => leased.pause())
+          else if (other.leased.due) await this.held(other, async (leased) => leased.keep())
+        }
+        if (this.tasks.has(id)) await task.leased.begin()
+        else this.tasks.set(id, task)
+        this.current = task
       }
+      do {
+        const { done } = await task.steps.next()
+        if (done === true) {
+          this.drop(id)
+          return
+        }
+      } while (performance.now() < ends && !this.isStopped())
     } catch (error) {
-      if (error instanceof Stopped) await leased.giveUp()
-      else if (!(error instanceof LeaseLost)) {
-        this.again = false
-        throw error
-      }
+      this.drop(id)
+      await this.fail(task.leased, error)
     }
   }
 
   /** Takes the lease on a change set, unless another instance has it. */
-  private async take(id: number): Promise<LeasedChangeSet | undefined> {
+  private async take(id: number): Promise<Task | undefined> {
     const { store, transactions, clock } = this.dependencies
+    let failures: number | undefined
     const found = await transactions.write(async (transaction) => {
       const set = await store.lock(transaction, id)
       if (set?.work == null) return undefined
       const now = clock.now()
       if (leaseFor(this.id, set, now, LEASE_MS) === 'taken') return undefined
-      const lease = { holder: this.id, heldUntil: now + LEASE_MS }
+      failures ??= (set.holder === this.id ? this.forgiven.get(id) : undefined) ?? set.attempts
+      const lease = { holder: this.id, heldUntil: now + LEASE_MS, attempts: failures + 1 }
       await store.update(transaction, id, lease)
       return Object.assign(set, lease)
     })
-    return found === undefined ? undefined : new LeasedChangeSet(store, transactions, clock, found, this.id)
+    this.forgiven.delete(id)
+    if (found === undefined || failures === undefined) return undefined
+    const leased = new LeasedChangeSet(store, transactions, clock, found, this.id, failures)
+    if (failures < MAX_FAILURES) return { leased, steps: this.work(leased) }
+    await this.setAside(leased, 'it has ended its process, or was not finished by it')
+    return undefined
+  }
+
+  private async *work(leased: LeasedChangeSet): AsyncGenerator<void> {
+    const { work } = leased.set
+    if (work === 'prepare') yield* new Preparer(this.dependencies, leased).run()
+    else if (work === 'apply') yield* new Applier(this.dependencies, leased).apply()
+    else if (work === 'revert') yield* new Applier(this.dependencies, leased).revert()
+    else {
+      while (await leased.clearStep()) yield
+      await leased.finish({ waitingRows: 0 })
+    }
+  }
+
+  /** Counts a failure of a change set, unless others have caused it. */
+  private async fail(leased: LeasedChangeSet, error: unknown): Promise<void> {
+    if (error instanceof LeaseLost) return
+    const { id } = leased.set
+    this.failed.set(id, performance.now())
+    if (this.isPassing(error)) {
+      this.forgiven.set(id, leased.failures)
+      return
+    }
+    leased.failures += 1
+    if (leased.failures >= MAX_FAILURES) await this.setAside(leased, error)
+  }
+
+  /** Is an error the database's or another session's, and not due to the change set? */
+  private isPassing(error: unknown): boolean {
+    if (!(error instanceof ServiceError) || error.code !== 'unavailable') return false
+    // A statement may break its connection each time, as one that the server considers too large.
+    return error.reason !== 'database_away' || this.dependencies.transactions.reach !== 'all'
+  }
+
+  /** Ends the work on a change set that has failed too often, so that no instance meets it again. */
+  private async setAside(leased: LeasedChangeSet, cause: unknown): Promise<void> {
+    const { id, work } = leased.set
+    const detail = `Its ${WORK[work ?? 'clear']} failed ${MAX_FAILURES} times in a row; the log of the service has the cause.`
+    const problem = storedJson({ code: 'internal_error', detail } satisfies RowProblem)
+    try {
+      // Rows that were applied stay, and can be reverted.
+      if (work === 'clear') await leased.finish()
+      else if (work === 'prepare') {
+        const clear = nextWork('clear', this.dependencies.clock.now())
+        await leased.become('failed', { ...noCounts(), problem, ...clear })
+      } else await leased.become('failed', { problem })
+    } catch (error) {
+      if (error instanceof LeaseLost) return
+      throw error
+    }
+    const reason = cause instanceof Error ? (cause.stack ?? String(cause)) : String(cause)
+    this.logger.error(
+      `change set ${id} is set aside: its ${WORK[work ?? 'clear']} failed ${MAX_FAILURES} times: ${reason}`,
+    )
+    this.onSetAside?.()
+    this.wake()
+  }
+
+  /** Writes for a task that waits for its turn; forgets it if its lease is lost. */
+  private async held(task: Task, write: (leased: LeasedChangeSet) => Promise<void>): Promise<void> {
+    try {
+      await write(task.leased)
+    } catch (error) {
+      if (!(error instanceof LeaseLost)) throw error
+      this.drop(task.leased.set.id)
+    }
+  }
+
+  private drop(id: number): void {
+    if (this.current === this.tasks.get(id)) this.current = undefined
+    this.tasks.delete(id)
+  }
+
+  /** Releases every lease, for other instances. */
+  private async giveUp(): Promise<void> {
+    for (const task of this.tasks.values()) await this.held(task, async (leased) => leased.giveUp())
+    this.tasks.clear()
   }
 
   private async rest(tookMs: number): Promise<void> {
     this.movedAt = this.dependencies.clock.now()
-    const { signal } = this.stop
-    if (this.dependencies.ledger.engine.inUse) {
-      await sleep(Math.min(MAX_REST_MS, tookMs * REST), undefined, { ref: false, signal }).catch(() => undefined)
-    }
-    if (signal.aborted) throw new Stopped()
+    const { signal } = this.task
+    if (!this.dependencies.ledger.engine.inUse) return
+    await sleep(Math.min(MAX_REST_MS, tookMs * REST), undefined, { ref: false, signal }).catch(() => undefined)
   }
+}
+
+const WORK: Readonly<Record<ChangeSetWork, string>> = {
+  prepare: 'preparation',
+  apply: 'application',
+  revert: 'reversion',
+  clear: 'removal',
+}
+
+/** Returns the number of a change set's rows; 0 as long as it is unknown. */
+function sizeOf(set: ChangeSetRow): number {
+  return Math.max(
+    set.waitingRows,
+    OUTCOMES.reduce((sum, outcome) => sum + set[outcome], 0),
+  )
 }

@@ -6,7 +6,7 @@ import type { ChangeSetChannel } from './change-set-channel.js'
 import type { ChangeSetItemRow } from './change-set-item.entity.js'
 import type { ChangeSetRow, ChangeSetState, Outcome } from './change-set.entity.js'
 
-/** The number of rows that one statement writes or removes. */
+/** The number of rows that one step writes or removes. */
 export const ITEMS_AT_ONCE = 500
 
 /** Selects rows of a change set. */
@@ -30,7 +30,7 @@ export class ChangeSetStore {
 
   /** @returns its id */
   async insert(transaction: Transaction, row: Omit<ChangeSetRow, 'id'>): Promise<number> {
-    const [statement] = this.set.inserts([row])
+    const [statement] = this.set.inserts([row], transaction)
     if (statement === undefined) throw new Error('nothing to insert')
     return (await transaction.execute(statement.sql, statement.values)).insertId
   }
@@ -44,8 +44,8 @@ export class ChangeSetStore {
     return this.one(transaction, 'id', id, transaction.dialect === 'sqlite' ? '' : 'FOR UPDATE')
   }
 
-  async byKey(transaction: Transaction, once: string): Promise<ChangeSetRow | undefined> {
-    return this.one(transaction, 'once', once, '')
+  async byKey(transaction: Transaction, deduplicationKey: string): Promise<ChangeSetRow | undefined> {
+    return this.one(transaction, 'deduplicationKey', deduplicationKey, '')
   }
 
   async update(transaction: Transaction, id: number, values: Partial<ChangeSetRow>): Promise<void> {
@@ -78,12 +78,47 @@ export class ChangeSetStore {
     return rows.map((row) => set.decode(row))
   }
 
-  /** Returns the change sets with pending work, oldest first. */
-  async withWork(transaction: Transaction): Promise<ChangeSetRow[]> {
+  /** Returns the change set of each creator whose work was requested first, and the number of all with pending work. */
+  async firstOfEach(transaction: Transaction): Promise<{ first: ChangeSetRow[]; count: number }> {
+    const { set } = this
+    const [workAt, creatorId] = [set.column('workAt'), set.column('creatorId')]
+    const from = set.readBy(transaction.dialect, ['workAt', 'creatorId'])
+    const rows = await transaction.rows(
+      `SELECT ${set.columnsOf('s')}, f.n FROM (SELECT ${creatorId} AS creator, MIN(${workAt}) AS since, COUNT(*) AS n FROM ${from} ` +
+        `WHERE ${workAt} IS NOT NULL GROUP BY ${creatorId}) f ` +
+        `JOIN ${set.readBy(transaction.dialect, ['workAt', 'creatorId'], 's')} ON s.${workAt} = f.since AND s.${creatorId} = f.creator ` +
+        `ORDER BY s.${set.column('id')}`,
+    )
+    const first = new Map<string, ChangeSetRow>()
+    let count = 0
+    for (const row of rows) {
+      const one = set.decode(row)
+      // Others of the creator were requested in the same millisecond.
+      if (first.has(one.creatorId)) continue
+      first.set(one.creatorId, one)
+      count += Number(row['n'])
+    }
+    return { first: [...first.values()], count }
+  }
+
+  /** Returns the number of rows in a creator's change sets that count towards its limit. */
+  async waitingRows(transaction: Transaction, creatorId: string): Promise<number> {
+    const { set } = this
+    const [row] = await transaction.rows(
+      `SELECT SUM(${set.column('waitingRows')}) AS n FROM ${set.readBy(transaction.dialect, ['creatorId', 'waitingRows'])} ` +
+        `WHERE ${set.column('creatorId')} = ? AND ${set.column('waitingRows')} > 0`,
+      [creatorId],
+    )
+    return Number(row?.['n'] ?? 0)
+  }
+
+  /** Returns the visible change sets with most of these rows. */
+  async largestWaiting(transaction: Transaction, creatorId: string, limit: number): Promise<ChangeSetRow[]> {
     const { set } = this
     const rows = await transaction.rows(
-      `SELECT ${set.columns} FROM ${set.readBy(transaction.dialect, ['work', 'id'])} WHERE ${set.column('work')} IN ('prepare', 'apply', 'revert', 'clear') ` +
-        `ORDER BY ${set.column('id')} LIMIT 100`,
+      `SELECT ${set.columns} FROM ${set.readBy(transaction.dialect, ['creatorId', 'waitingRows'])} WHERE ${set.column('creatorId')} = ? ` +
+        `AND ${set.column('waitingRows')} > 0 AND ${set.column('hidden')} = 0 ORDER BY ${set.column('waitingRows')} DESC LIMIT ${limit}`,
+      [creatorId],
     )
     return rows.map((row) => set.decode(row))
   }
@@ -135,14 +170,10 @@ export class ChangeSetStore {
     return rows.map((one) => item.decode(one))
   }
 
-  async insertItems(transaction: Transaction, items: readonly ChangeSetItemRow[]): Promise<void> {
-    for (const { sql, values } of this.item.inserts(items)) await transaction.later(sql, values)
-  }
-
-  /** Writes complete rows by their key, in one statement. */
+  /** Writes complete rows by their key. */
   async writeItems(transaction: Transaction, items: readonly ChangeSetItemRow[]): Promise<void> {
     const clause = this.item.overwriting(transaction.dialect, ['setId', 'row'], this.item.updated)
-    for (const { sql, values } of this.item.inserts(items)) await transaction.later(sql + clause, values)
+    for (const { sql, values } of this.item.inserts(items, transaction)) await transaction.later(sql + clause, values)
   }
 
   /** Removes the first rows. @returns whether there are more */
@@ -163,20 +194,13 @@ export class ChangeSetStore {
     await transaction.later(`DELETE FROM ${this.set.table} WHERE ${this.set.column('id')} = ?`, [id])
   }
 
-  /** Returns the oldest change set in any state. */
-  async oldest(transaction: Transaction): Promise<ChangeSetRow | undefined> {
-    const rows = await transaction.rows(
-      `SELECT ${this.set.columns} FROM ${this.set.table} ORDER BY ${this.set.column('id')} LIMIT 1`,
-    )
-    return rows[0] === undefined ? undefined : this.set.decode(rows[0])
-  }
-
-  /** Returns a change set whose file has been arriving since before `since`. */
-  async abandoned(transaction: Transaction, since: Instant): Promise<ChangeSetRow | undefined> {
+  /** Returns a change set that is to be removed, and has no pending work. */
+  async expired(transaction: Transaction, now: Instant): Promise<ChangeSetRow | undefined> {
     const { set } = this
     const rows = await transaction.rows(
-      `SELECT ${set.columns} FROM ${set.readBy(transaction.dialect, ['state', 'id'])} WHERE ${set.column('state')} = 'arriving' AND ${set.column('createdAt')} < ? LIMIT 1`,
-      [set.bind('createdAt', since)],
+      `SELECT ${set.columns} FROM ${set.readBy(transaction.dialect, ['expiresAt'])} WHERE ${set.column('expiresAt')} < ? ` +
+        `AND ${set.column('workAt')} IS NULL ORDER BY ${set.column('expiresAt')} LIMIT 1`,
+      [set.bind('expiresAt', now)],
     )
     return rows[0] === undefined ? undefined : set.decode(rows[0])
   }
@@ -205,7 +229,7 @@ export class ChangeSetStore {
 
   private async one(
     transaction: Transaction,
-    property: 'id' | 'once',
+    property: 'id' | 'deduplicationKey',
     value: string | number,
     lock: string,
   ): Promise<ChangeSetRow | undefined> {

@@ -41,6 +41,7 @@ export function changeSetController(api: ChannelApi) {
     @Post('change-sets')
     @HttpCode(202)
     @ApiAcceptedResponse({ type: ChangeSetDto })
+    @Problems('too_many_rows')
     async create(
       @Caller() caller: Caller,
       @BodyAs(dto.New) body: NewChangeSetFields,
@@ -55,7 +56,7 @@ export function changeSetController(api: ChannelApi) {
     @HttpCode(202)
     @StreamsBody(CSV_BODY)
     @ApiAcceptedResponse({ type: ChangeSetDto })
-    @Problems('unsupported_media_type', 'payload_too_large')
+    @Problems('too_many_rows', 'unsupported_media_type', 'payload_too_large')
     async import(
       @Caller() caller: Caller,
       @StreamedBodyParam() body: BodyStream,

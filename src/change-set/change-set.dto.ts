@@ -215,7 +215,7 @@ export class CountsDto {
 
 /** The reason why a change set failed, or a row was not applied or reverted. */
 export class RowProblemDto {
-  /** Identifies the reason. For a row, a problem code; for a change set, `csv_malformed` or `too_many_rows`. */
+  /** Identifies the reason. For a row, a problem code; for a change set, `csv_malformed`, `too_many_rows` or `internal_error`. */
   @ResponseText({ example: 'version_mismatch' })
   code!: string
 

@@ -1,5 +1,5 @@
 import { Column, Index, PrimaryGeneratedColumn } from 'typeorm'
-import { ascii, INSTANT, INTEGER, unicode } from '../database/column.js'
+import { ascii, INSTANT, INTEGER, unicode, UNICODE_TEXT } from '../database/column.js'
 import type { Instant } from '../time/instant.js'
 
 /** The states that callers see. */
@@ -30,7 +30,9 @@ export type Counts = Record<Outcome, number>
 /** A change set. Its rows are in another table (`ChangeSetItemRow`). */
 @Index(['hidden', 'id'])
 @Index(['state', 'id'])
-@Index(['work', 'id'])
+@Index(['workAt', 'creatorId'])
+@Index(['creatorId', 'waitingRows'])
+@Index(['expiresAt'])
 export abstract class ChangeSetRow implements Counts {
   @PrimaryGeneratedColumn('increment', { type: 'bigint' })
   id!: number
@@ -45,6 +47,14 @@ export abstract class ChangeSetRow implements Counts {
   @Column({ ...ascii(7), nullable: true })
   work!: ChangeSetWork | null
 
+  /** When the pending work was requested, which orders the work of a creator; null if there is none. */
+  @Column({ ...INSTANT, name: 'work_at', nullable: true })
+  workAt!: Instant | null
+
+  /** How often the present step has failed, or has been begun and not ended: written before it, to survive a crash. */
+  @Column(INTEGER)
+  attempts!: number
+
   /** The instance that has the lease; null: none. */
   @Column({ ...ascii(36), nullable: true })
   holder!: string | null
@@ -57,15 +67,15 @@ export abstract class ChangeSetRow implements Counts {
   source!: 'filter' | 'import'
 
   /** JSON: the filter, as sent; null for an import. */
-  @Column({ type: 'text', nullable: true })
+  @Column({ ...UNICODE_TEXT, nullable: true })
   filter!: string | null
 
   /** JSON: the change, as sent; null for an import. */
-  @Column({ type: 'text', nullable: true })
+  @Column({ ...UNICODE_TEXT, nullable: true })
   change!: string | null
 
   /** JSON: an import's columns, in order. */
-  @Column({ type: 'text', nullable: true })
+  @Column({ ...UNICODE_TEXT, nullable: true })
   columns!: string | null
 
   /** The name of its creator (`storedName`). */
@@ -75,6 +85,14 @@ export abstract class ChangeSetRow implements Counts {
   /** The same in Unicode, if it differs (`unicodeName`). */
   @Column({ ...unicode(64), name: 'actor_name', nullable: true })
   actorName!: string | null
+
+  /** The principal that created it, whose turn its work takes. */
+  @Column({ ...ascii(64), name: 'creator_id' })
+  creatorId!: string
+
+  /** The stored rows that count towards the creator's limit; 0 once it is to be applied. */
+  @Column({ ...INTEGER, name: 'waiting_rows' })
+  waitingRows!: number
 
   /** The caller of the last apply or revert: name (`storedName` and `unicodeName`), principal and request. */
   @Column({ ...ascii(64), name: 'acting_name', nullable: true })
@@ -96,6 +114,10 @@ export abstract class ChangeSetRow implements Counts {
   @Column({ ...INSTANT, name: 'created_at' })
   createdAt!: Instant
 
+  /** From when on it is removed. */
+  @Column({ ...INSTANT, name: 'expires_at' })
+  expiresAt!: Instant
+
   @Column({ ...INSTANT, name: 'applied_at', nullable: true })
   appliedAt!: Instant | null
 
@@ -103,20 +125,20 @@ export abstract class ChangeSetRow implements Counts {
   revertedAt!: Instant | null
 
   /** JSON: the reason why it failed, or will fail once it is prepared. */
-  @Column({ type: 'text', nullable: true })
+  @Column({ ...UNICODE_TEXT, nullable: true })
   problem!: string | null
 
   /** The deduplication key of its creation: the hash of the caller's key, or random; null for an arriving file. */
   @Index({ unique: true })
-  @Column({ ...ascii(32), name: 'once', nullable: true })
-  once!: string | null
+  @Column({ ...ascii(32), name: 'deduplication_key', nullable: true })
+  deduplicationKey!: string | null
 
   /** The hash of the request, which must be equal in a request with the same key. */
-  @Column({ ...ascii(64), nullable: true })
-  request!: string | null
+  @Column({ ...ascii(64), name: 'request_hash', nullable: true })
+  requestHash!: string | null
 
   /** The answer to the request that created it. */
-  @Column({ type: 'text', nullable: true })
+  @Column({ ...UNICODE_TEXT, nullable: true })
   answer!: string | null
 
   @Column(INTEGER)
@@ -140,3 +162,19 @@ export abstract class ChangeSetRow implements Counts {
   @Column(INTEGER)
   kept!: number
 }
+
+/** Zero for each outcome. */
+export function noCounts(): Counts {
+  return Object.fromEntries(OUTCOMES.map((outcome) => [outcome, 0])) as Counts
+}
+
+/** Returns the values of a change set whose next work is this; it is nobody's yet. */
+export function nextWork(
+  work: ChangeSetWork,
+  now: Instant,
+): Pick<ChangeSetRow, 'work' | 'workAt' | 'attempts' | 'holder' | 'heldUntil'> {
+  return { work, workAt: now, attempts: 0, holder: null, heldUntil: null }
+}
+
+/** The values of a change set without pending work. */
+export const NO_WORK = { work: null, workAt: null, attempts: 0, holder: null, heldUntil: null } as const

@@ -1,4 +1,4 @@
-import type { Registry } from 'prom-client'
+import { Counter, type Registry } from 'prom-client'
 import { ChannelGauge, metric } from '../channel-api/ledger.metrics.js'
 import type { QuotaRow } from '../ledger/rows/quota.entity.js'
 import type { ChangeSetRunner } from './change-set-runner.js'
@@ -19,4 +19,13 @@ export function measureChangeSets<Q extends QuotaRow>(
     'quota_change_set_lag_seconds',
     'Time since any instance made progress on the oldest waiting change set; 0 if none waits.',
   ).add(channel, () => runner.lagMs / 1000)
+  const name = 'quota_change_sets_set_aside_total'
+  const help = 'Change sets that are failed because one step of the work on them failed three times in a row.'
+  const setAside = metric(
+    registry,
+    name,
+    () => new Counter({ name, help, labelNames: ['channel'], registers: [registry] }),
+  )
+  setAside.inc({ channel }, 0)
+  runner.onSetAside = () => setAside.inc({ channel })
 }

@@ -43,7 +43,7 @@ export class ChangeSetModule {
             dataSource: DataSource,
             transactions: TransactionRunner,
             clock: Clock,
-          ): Omit<Dependencies<Q>, 'rest'> => ({
+          ): Dependencies<Q> => ({
             kind,
             ledger: engine,
             reader,
@@ -55,7 +55,7 @@ export class ChangeSetModule {
         {
           provide: ChangeSetRunner,
           inject: [DEPENDENCIES, channelToken(channel, Upkeep), METRICS_REGISTRY],
-          useFactory: (dependencies: Omit<Dependencies<Q>, 'rest'>, upkeep: Upkeep<Q>, registry: Registry) => {
+          useFactory: (dependencies: Dependencies<Q>, upkeep: Upkeep<Q>, registry: Registry) => {
             const runner = new ChangeSetRunner(dependencies)
             upkeep.removals.push(async () => runner.removeOld())
             measureChangeSets(registry, channel.name, runner)
@@ -65,7 +65,7 @@ export class ChangeSetModule {
         {
           provide: ChangeSetService,
           inject: [DEPENDENCIES, ChangeSetRunner],
-          useFactory: (dependencies: Omit<Dependencies<Q>, 'rest'>, runner: ChangeSetRunner<Q>) =>
+          useFactory: (dependencies: Dependencies<Q>, runner: ChangeSetRunner<Q>) =>
             new ChangeSetService(dependencies, runner),
         },
       ],

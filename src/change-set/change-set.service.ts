@@ -2,6 +2,7 @@ import { hash, randomUUID } from 'node:crypto'
 import type { Caller } from '../auth/caller.decorator.js'
 import { subjectFilter } from '../channel-api/subjects.js'
 import { filterOf, type QuotaListFields } from '../channel-api/quota.dto.js'
+import { TimeSlice } from '../clock/time-slice.js'
 import type { Transaction } from '../database/transaction-runner.js'
 import { ServiceError, validationFailed } from '../error/service-error.js'
 import type { BodyStream } from '../http/body-stream.js'
@@ -11,9 +12,10 @@ import { storedJson } from '../ledger/rows/stored-json.js'
 import { deduplicationKeyFor, type Outcome as Answer } from '../ledger/store/command.js'
 import { keyReused } from '../ledger/store/errors.js'
 import { unicodeName, storedName } from '../role/principal-name.js'
+import { ArrivingRows } from './arriving-rows.js'
 import type { ChangeSetItemRow } from './change-set-item.entity.js'
 import type { ChangeSetRunner } from './change-set-runner.js'
-import { ITEMS_AT_ONCE, type ItemsWanted } from './change-set-store.js'
+import type { ItemsWanted } from './change-set-store.js'
 import {
   type ApplyDto,
   type ChangeSetsQuery,
@@ -23,15 +25,19 @@ import {
   type RowsCsvQuery,
   type RowsQuery,
 } from './change-set.dto.js'
-import type { ChangeSetRow, ChangeSetState, Outcome } from './change-set.entity.js'
+import { type ChangeSetRow, type Counts, NO_WORK, nextWork, noCounts, type Outcome } from './change-set.entity.js'
 import { changeSetView, type ChangeSetView, itemView, type ItemView, type RowProblem } from './change-set.view.js'
 import { checkColumns, recordColumns, rowColumns } from './csv-cells.js'
 import { CsvMalformed, type CsvRecord, readCsv } from './csv-reader.js'
 import { csvLines, exportedRecord, rowRecord } from './csv-rows.js'
-import { MAX_ROWS, newItem, noCounts, TOO_MANY_ROWS, type Dependencies } from './preparer.js'
+import { type Dependencies, roomBeside, tooManyRows } from './preparer.js'
 
 /** The number of rows per read of an export. */
 const STEP = 500
+
+const DAY_MS = 86_400_000
+/** How long a change set is kept after its creation: to be applied, or not; and an incomplete file. */
+const KEPT_MS = { applied: 90 * DAY_MS, unapplied: 7 * DAY_MS, arriving: 3_600_000 }
 
 /** A page of change sets, as answered. */
 export interface ChangeSetsPage {
@@ -48,33 +54,34 @@ export interface RowsPage {
 /** The operations of callers on one channel's change sets. Every error is a ServiceError. */
 export class ChangeSetService<Q extends QuotaRow> {
   constructor(
-    private readonly dependencies: Omit<Dependencies<Q>, 'rest'>,
+    private readonly dependencies: Dependencies<Q>,
     private readonly runner: ChangeSetRunner<Q>,
   ) {}
 
   /** Creates a change set from a filter; it is prepared in the background. */
   async create(caller: Caller, dto: NewChangeSetFields, key: string | undefined): Promise<Answer> {
     const { filter, change } = dto
-    const request = hash('sha256', canonical([filter, change]))
-    const once = onceFor(caller, key)
+    const requestHash = hash('sha256', canonical([filter, change]))
+    const deduplicationKey = deduplicationKeyOf(caller, key)
     const texts = { filter: storedJson(filter), change: storedJson(change) }
     const outcome = await this.dependencies.transactions.write(async (transaction) => {
       const meansTheSame = (set: ChangeSetRow): boolean =>
         set.source === 'filter' && meaningOf(set) === meaningOf(texts)
-      const earlier = await this.earlier(transaction, once, request, meansTheSame)
+      const earlier = await this.earlier(transaction, deduplicationKey, requestHash, meansTheSame)
       if (earlier !== undefined) return { ...earlier, replayed: key !== undefined }
+      await this.roomFor(transaction, caller)
       const row = this.newSet(caller, {
         source: 'filter',
         state: 'preparing',
-        work: 'prepare',
-        once,
-        request,
+        ...nextWork('prepare', this.dependencies.clock.now()),
+        deduplicationKey,
+        requestHash,
         ...texts,
       })
       const id = await this.dependencies.store.insert(transaction, row)
       return this.answered(transaction, { ...row, id })
     })
-    this.runner.kick()
+    this.runner.wake()
     return outcome
   }
 
@@ -83,8 +90,12 @@ export class ChangeSetService<Q extends QuotaRow> {
    * in the background.
    */
   async import(caller: Caller, body: BodyStream, key: string | undefined): Promise<Answer> {
-    const { store, transactions } = this.dependencies
-    const once = onceFor(caller, key)
+    const { store, transactions, clock } = this.dependencies
+    const deduplicationKey = deduplicationKeyOf(caller, key)
+    const room = await transactions.readsOf(caller.id).read(async (transaction) =>
+      // An earlier answer is repeated after the whole file is compared.
+      (await store.byKey(transaction, deduplicationKey)) === undefined ? this.roomFor(transaction, caller) : 0,
+    )
     const records = readCsv(body.pieces())
     const columns = await headerOf(records)
     if (!(columns instanceof CsvMalformed)) checkColumns(this.dependencies.kind, columns)
@@ -92,30 +103,45 @@ export class ChangeSetService<Q extends QuotaRow> {
       source: 'import',
       state: 'arriving',
       hidden: 1,
+      expiresAt: clock.now() + KEPT_MS.arriving,
       columns: columns instanceof CsvMalformed ? null : storedJson(columns),
     })
     const id = await transactions.write((transaction) => store.insert(transaction, row))
     try {
-      const problem = columns instanceof CsvMalformed ? malformed(columns) : await this.receive(id, records)
+      const { problem, counts } =
+        columns instanceof CsvMalformed
+          ? { problem: malformed(columns), counts: noCounts() }
+          : await this.receive(new ArrivingRows(this.dependencies, id, columns), records, room)
       await body.drain()
-      const request = body.digest()
+      const requestHash = body.digest()
       const outcome = await transactions.write(async (transaction) => {
-        const earlier = await this.earlier(transaction, once, request)
+        const earlier = await this.earlier(transaction, deduplicationKey, requestHash)
         if (earlier !== undefined) {
           // Created by an earlier attempt of this request, whose COMMIT lost its answer; or by another request, whose
           // rows these would repeat.
           if (earlier.subject === id) return { ...earlier, replayed: false }
-          await store.update(transaction, id, { state: 'dropped', work: 'clear' })
+          await store.update(transaction, id, { state: 'dropped', ...nextWork('clear', clock.now()) })
           return { ...earlier, replayed: true }
         }
-        const arrived = { state: 'preparing', hidden: 0, work: 'prepare', once, request, problem } as const
+        const arrived = {
+          ...nextWork('prepare', clock.now()),
+          state: 'preparing',
+          hidden: 0,
+          expiresAt: row.createdAt + KEPT_MS.unapplied,
+          deduplicationKey,
+          requestHash,
+          problem,
+          ...counts,
+        } as const
         await store.update(transaction, id, arrived)
         return this.answered(transaction, { ...row, ...arrived, id })
       })
-      this.runner.kick()
+      this.runner.wake()
       return outcome
     } catch (error) {
-      await transactions.write((transaction) => store.update(transaction, id, { state: 'dropped', work: 'clear' }))
+      await transactions.write((transaction) =>
+        store.update(transaction, id, { state: 'dropped', ...nextWork('clear', clock.now()) }),
+      )
       throw error
     }
   }
@@ -168,7 +194,7 @@ export class ChangeSetService<Q extends QuotaRow> {
 
   /** Applies the planned rows, in the background. */
   async apply(caller: Caller, id: number, { version, rows }: ApplyDto): Promise<ChangeSetView> {
-    return this.move(caller, id, version, ['ready', 'applying'], 'apply', ({ planned }) => {
+    return this.move(caller, id, version, 'apply', ({ planned }) => {
       if (planned !== rows)
         throw new ServiceError('change_set_differs', `The change set has ${planned} planned rows, not ${rows}.`)
     })
@@ -176,20 +202,20 @@ export class ChangeSetService<Q extends QuotaRow> {
 
   /** Reverts the applied rows, in the background. */
   async revert(caller: Caller, id: number, { version }: RevertDto): Promise<ChangeSetView> {
-    return this.move(caller, id, version, ['applied', 'reverting'], 'revert')
+    return this.move(caller, id, version, 'revert')
   }
 
   /** Drops a change set that was not applied. */
   async remove(id: number): Promise<void> {
-    const { store, transactions } = this.dependencies
+    const { store, transactions, clock } = this.dependencies
     await transactions.write(async (transaction) => {
       const set = await store.lock(transaction, id)
       if (set === undefined || set.hidden === 1) throw notFound(id)
-      if (!DROPPABLE.includes(set.state)) throw wrongState(set, 'be dropped')
+      if (!DROPPABLE.includes(set.state) || wasToBeApplied(set)) throw wrongState(set, 'be dropped')
       // Its answer is kept for repetitions of its key.
-      await store.update(transaction, id, { state: 'dropped', hidden: 1, work: 'clear', holder: null, heldUntil: null })
+      await store.update(transaction, id, { state: 'dropped', hidden: 1, ...nextWork('clear', clock.now()) })
     })
-    this.runner.kick()
+    this.runner.wake()
   }
 
   private async *rowLines(
@@ -209,56 +235,69 @@ export class ChangeSetService<Q extends QuotaRow> {
     }
   }
 
-  private async receive(id: number, records: AsyncGenerator<CsvRecord>): Promise<string | null> {
-    const { store, transactions } = this.dependencies
-    let waiting: ChangeSetItemRow[] = []
-    let count = 0
-    const write = async (): Promise<void> => {
-      const items = waiting
-      waiting = []
-      // A rerun after a COMMIT without an answer finds the rows.
-      await transactions.write((transaction) => store.writeItems(transaction, items))
-    }
+  /**
+   * Returns how many rows a further change set of the caller may have.
+   * @throws ServiceError too_many_rows if it may have none
+   */
+  private async roomFor(transaction: Transaction, { id }: Caller): Promise<number> {
+    const { store } = this.dependencies
+    const waiting = await store.waitingRows(transaction, id)
+    const room = roomBeside(waiting)
+    if (room > 0) return room
+    const largest = await store.largestWaiting(transaction, id, 3)
+    const named = largest.map((set) => `${set.id} (${set.waitingRows} rows)`).join(', ')
+    const advice =
+      named === '' ? 'Rows of dropped ones are being removed: try again later.' : `Drop or apply some: ${named}.`
+    throw new ServiceError('too_many_rows', `Your change sets that are not applied have ${waiting} rows. ${advice}`)
+  }
+
+  private async receive(
+    rows: ArrivingRows<Q>,
+    records: AsyncGenerator<CsvRecord>,
+    room: number,
+  ): Promise<{ problem: string | null; counts: Counts }> {
+    const slice = new TimeSlice()
     try {
-      for await (const { line, cells } of records) {
-        count += 1
-        if (count > MAX_ROWS) return storedJson(TOO_MANY_ROWS)
-        const known = { setId: id, row: count, line, quotaId: null, ownerId: null, action: 'create' } as const
-        waiting.push(newItem({ ...known, given: storedJson(cells) }))
-        if (waiting.length === ITEMS_AT_ONCE) await write()
+      for await (const record of records) {
+        const problem = tooManyRows(rows.count + 1, room)
+        if (problem !== undefined) return { problem: storedJson(problem), counts: noCounts() }
+        await rows.add(record)
+        if (slice.spent) await slice.next()
       }
     } catch (error) {
       if (!(error instanceof CsvMalformed)) throw error
-      return malformed(error)
+      return { problem: malformed(error), counts: noCounts() }
     }
-    if (waiting.length > 0) await write()
-    return null
+    await rows.flush()
+    return { problem: null, counts: rows.counts }
   }
 
   private newSet(caller: Caller, known: Partial<ChangeSetRow>): Omit<ChangeSetRow, 'id'> {
+    const now = this.dependencies.clock.now()
     return {
       state: 'preparing',
       hidden: 0,
-      work: null,
-      holder: null,
-      heldUntil: null,
+      ...NO_WORK,
       source: 'filter',
       filter: null,
       change: null,
       columns: null,
       actor: storedName(caller.name),
       actorName: unicodeName(caller.name),
+      creatorId: caller.id,
+      waitingRows: 0,
       actingName: null,
       actingUnicodeName: null,
       actingId: null,
       actingRequestId: null,
       version: 1,
-      createdAt: this.dependencies.clock.now(),
+      createdAt: now,
+      expiresAt: now + KEPT_MS.unapplied,
       appliedAt: null,
       revertedAt: null,
       problem: null,
-      once: null,
-      request: null,
+      deduplicationKey: null,
+      requestHash: null,
       answer: null,
       ...noCounts(),
       ...known,
@@ -278,19 +317,19 @@ export class ChangeSetService<Q extends QuotaRow> {
    */
   private async earlier(
     transaction: Transaction,
-    once: string,
-    request: string,
+    deduplicationKey: string,
+    requestHash: string,
     meansTheSame: (set: ChangeSetRow) => boolean = () => false,
   ): Promise<Pick<Answer, 'body' | 'subject'> | undefined> {
     const { store, ledger } = this.dependencies
-    const set = await store.byKey(transaction, once)
+    const set = await store.byKey(transaction, deduplicationKey)
     if (set === undefined) {
       // Acts and change sets share a caller's keys.
-      const acts = await ledger.store.actsByDeduplicationKey(transaction, [once])
+      const acts = await ledger.store.actsByDeduplicationKey(transaction, [deduplicationKey])
       if (acts.length > 0) throw keyReused()
       return undefined
     }
-    if (set.request !== request && !meansTheSame(set)) throw keyReused()
+    if (set.requestHash !== requestHash && !meansTheSame(set)) throw keyReused()
     return { body: set.answer ?? '', subject: set.id }
   }
 
@@ -298,11 +337,10 @@ export class ChangeSetService<Q extends QuotaRow> {
     caller: Caller,
     id: number,
     version: number,
-    [from, to]: readonly [ChangeSetState, ChangeSetState],
     work: 'apply' | 'revert',
     check?: (set: ChangeSetRow) => void,
   ): Promise<ChangeSetView> {
-    const { store } = this.dependencies
+    const { store, clock } = this.dependencies
     const acting = {
       actingName: storedName(caller.name),
       actingUnicodeName: unicodeName(caller.name),
@@ -316,14 +354,22 @@ export class ChangeSetService<Q extends QuotaRow> {
       // An earlier attempt of this request, whose COMMIT lost its answer.
       if (written && set.version > version && set.actingRequestId === caller.requestId) return set
       if (set.version !== version) throw staleVersion(set, version)
-      if (set.state !== from) throw wrongState(set, work === 'apply' ? 'be applied' : 'be reverted')
+      if (!(work === 'apply' ? set.state === 'ready' : isRevertible(set)))
+        throw wrongState(set, work === 'apply' ? 'be applied' : 'be reverted')
       check?.(set)
-      const values = { state: to, version: version + 1, work, ...acting }
+      const values: Partial<ChangeSetRow> = {
+        ...nextWork(work, clock.now()),
+        state: work === 'apply' ? 'applying' : 'reverting',
+        version: version + 1,
+        expiresAt: set.createdAt + KEPT_MS.applied,
+        waitingRows: 0,
+        ...acting,
+      }
       await store.update(transaction, id, values)
       written = true
       return Object.assign(set, values)
     })
-    this.runner.kick()
+    this.runner.wake()
     return changeSetView(moved)
   }
 
@@ -341,8 +387,8 @@ export class ChangeSetService<Q extends QuotaRow> {
   }
 
   private async items(principalId: string, set: ChangeSetRow, wanted: ItemsWanted): Promise<ChangeSetItemRow[]> {
-    // The rows of a failed change set are being removed.
-    if (set.state === 'failed') return []
+    // Its rows are being removed.
+    if (set.state === 'failed' && !wasToBeApplied(set)) return []
     const { store, transactions } = this.dependencies
     return transactions.readsOf(principalId).read((transaction) => store.items(transaction, set.id, wanted))
   }
@@ -350,6 +396,15 @@ export class ChangeSetService<Q extends QuotaRow> {
 
 function malformed({ message }: CsvMalformed): string {
   return storedJson({ code: 'csv_malformed', detail: message } satisfies RowProblem)
+}
+
+/** Was it applied, or set aside while it was? Then it tells what was changed. */
+function wasToBeApplied({ actingId }: ChangeSetRow): boolean {
+  return actingId !== null
+}
+
+function isRevertible(set: ChangeSetRow): boolean {
+  return set.state === 'applied' || (set.state === 'failed' && wasToBeApplied(set))
 }
 
 const DROPPABLE: readonly ChangeSetRow['state'][] = ['preparing', 'ready', 'failed']
@@ -366,7 +421,7 @@ async function headerOf(records: AsyncGenerator<CsvRecord>): Promise<readonly st
 }
 
 /** Returns the deduplication key of a request; without a caller's key, a random one. */
-function onceFor(caller: Caller, key: string | undefined): string {
+function deduplicationKeyOf(caller: Caller, key: string | undefined): string {
   return key === undefined ? randomUUID().replaceAll('-', '') : deduplicationKeyFor(caller.id, key)
 }
 

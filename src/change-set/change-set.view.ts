@@ -1,3 +1,4 @@
+import { shownOwner } from '../ledger/store/answers.js'
 import type { ErrorCode, FieldError, ServiceError } from '../error/service-error.js'
 import type { AnyChannel } from '../ledger/rows/channel.js'
 import { nameOf } from '../role/principal-name.js'
@@ -7,7 +8,7 @@ import { type ChangeSetRow, type Counts, OUTCOMES } from './change-set.entity.js
 
 /** The reason why a change set failed, or a row was not applied or reverted. */
 export interface RowProblem {
-  readonly code: ErrorCode | 'csv_malformed' | 'too_many_rows'
+  readonly code: ErrorCode | 'csv_malformed'
   readonly detail: string
   readonly errors?: readonly FieldError[]
 }
@@ -70,7 +71,7 @@ export function itemView(channel: AnyChannel, item: ChangeSetItemRow): ItemView 
     row: item.row,
     line: item.line,
     quota_id: item.quotaId,
-    [channel.subjects[0].field]: item.ownerId,
+    [channel.subjects[0].field]: item.ownerId === null ? null : shownOwner(item.ownerId),
     action: item.action,
     outcome: item.outcome,
     before: objectOrNull(item.before) ?? {},

@@ -1,4 +1,5 @@
 import { type FieldError, validationFailed } from '../error/service-error.js'
+import { editDistance } from '../http/edit-distance.js'
 import { fieldsOf, readerOf } from '../http/field.decorator.js'
 import { isDecimalInteger } from '../http/ids.js'
 import type { Channel } from '../ledger/rows/channel.js'
@@ -7,7 +8,6 @@ import { quotaView } from '../ledger/store/answers.js'
 import { TOTAL_QUOTA } from '../quota/quota.js'
 import { newQuota, settingsView } from '../quota/settings.js'
 import type { ChangeSetChannel } from './change-set-channel.js'
-import { editDistance } from './edit-distance.js'
 
 /** The values of a record, by column; empty cells are omitted. */
 export type Cells = Record<string, unknown>
@@ -15,11 +15,17 @@ export type Cells = Record<string, unknown>
 /** The columns of a row's outcome; an import ignores them. */
 const RESULT_COLUMNS: readonly string[] = ['outcome', 'problem']
 
+/** The maximum length of a cell with a value. Only times have no other limit. */
+const MAX_CELL_LENGTH = 1_000
+
 /** The cell of an empty list. */
 const NO_INTEGERS = 'none'
 
 /** Spreadsheets evaluate such a cell as a formula. */
 const FORMULA = /^['=+\-@\t\r]/
+/** Programs that split cells at `;` or tab, within quotes, too, evaluate such a part as a formula. */
+const FORMULA_PART = /([;\t])('*[=+\-@])/g
+const MARKED_PART = /([;\t])'('*[=+\-@])/g
 
 /**
  * Returns a value as a cell. Null is empty. Text that a spreadsheet would evaluate, or that an import would read as
@@ -29,7 +35,8 @@ export function exportedCell(value: unknown): string {
   if (value === null || value === undefined) return ''
   if (Array.isArray(value)) return value.length === 0 ? NO_INTEGERS : value.join(' ')
   if (typeof value !== 'string') return JSON.stringify(value)
-  return FORMULA.test(value) || value === 'null' ? `'${value}` : value
+  const marked = value.replace(FORMULA_PART, "$1'$2")
+  return FORMULA.test(value) || value === 'null' ? `'${marked}` : marked
 }
 
 /** Returns a requested value as a cell; null is `null`. */
@@ -57,12 +64,19 @@ export function importedCells<Q extends QuotaRow>(
   return cells
 }
 
+/** Does an import read this column? It ignores results, and members of the record that are no settings. */
+export function importsColumn<Q extends QuotaRow>({ channel }: ChangeSetChannel<Q>, column: string): boolean {
+  return rowColumns(channel).includes(column) && !RESULT_COLUMNS.includes(column)
+}
+
 function importedCell<Q extends QuotaRow>(
   { create, update }: ChangeSetChannel<Q>,
   column: string,
   text: string,
 ): unknown {
   if (text === 'null') return null
+  // No reader accepts the rest with this end.
+  if (text.length > MAX_CELL_LENGTH) return `${text.slice(0, MAX_CELL_LENGTH)}…`
   const plain = plainText(text)
   if (column === 'thresholds') {
     if (plain === NO_INTEGERS) return []
@@ -73,9 +87,10 @@ function importedCell<Q extends QuotaRow>(
   return column === 'id' && isDecimalInteger(plain) ? Number(plain) : plain
 }
 
-/** Returns the text of a cell without the `'` that an export put before it. */
-function plainText(text: string): string {
-  return text.startsWith("'") && (FORMULA.test(text.slice(1)) || text === "'null") ? text.slice(1) : text
+/** Returns the text of a cell without each `'` by which an export marks text. */
+export function plainText(text: string): string {
+  const isMarked = text.startsWith("'") && (FORMULA.test(text.slice(1)) || text === "'null")
+  return (isMarked ? text.slice(1) : text).replace(MARKED_PART, '$1$2')
 }
 
 /** A sample record, for the names of its members. */
@@ -105,7 +120,7 @@ export function recordColumns<Q extends QuotaRow>(channel: Channel<Q>): string[]
 export function rowColumns<Q extends QuotaRow>(channel: Channel<Q>): string[] {
   const subjects = channel.subjects.map(({ field }) => field)
   const settings = Object.keys(settingsView({ ...SAMPLE, id: 1 }))
-  return ['id', ...subjects, 'quota_type', ...settings, 'version', ...RESULT_COLUMNS]
+  return ['id', ...subjects, 'quota_type', ...settings, 'group_id', 'per', 'version', ...RESULT_COLUMNS]
 }
 
 /**

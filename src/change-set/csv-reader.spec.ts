@@ -1,5 +1,7 @@
 import { describe, expect, it } from '@jest/globals'
-import { type CsvRecord, readCsv } from './csv-reader.js'
+import { parse } from 'csv-parse/sync'
+import fc from 'fast-check'
+import { CsvMalformed, type CsvRecord, MAX_COLUMNS, readCsv } from './csv-reader.js'
 
 const MB = 1_000_000
 
@@ -43,4 +45,50 @@ describe('readCsv', () => {
     ])
     expect(process.memoryUsage().rss - before).toBeLessThan(64 * MB)
   })
+
+  it('reads and refuses the same as another reader, however the file is split', async () => {
+    const text = fc.string({
+      unit: fc.constantFrom('a', '"', '""', ',', '\n', '\r\n', '\r', 'é', ',"', '",'),
+      maxLength: 30,
+    })
+    await fc.assert(
+      fc.asyncProperty(text, fc.nat(40), async (file, at) => {
+        let expected: string[][] | undefined
+        try {
+          expected = parse(file, { relax_column_count: true, skip_empty_lines: true, record_delimiter: ['\r\n', '\n'] })
+        } catch {
+          expected = undefined
+        }
+        const bytes = Buffer.from(file)
+        const read = await all(split(bytes, at)).catch((error: unknown) => error)
+        if (expected === undefined) expect(read).toBeInstanceOf(CsvMalformed)
+        else expect((read as CsvRecord[]).map(({ cells }) => cells)).toEqual(expected)
+      }),
+      { numRuns: 1_000 },
+    )
+  })
+
+  it.each([
+    ['a quote left open', '1,"b\n'.padEnd(20_000, 'x'), 'more than 10000 bytes'],
+    ['a quote inside a cell, and much behind it', `1,a"b${'x'.repeat(20_000)}`, 'a quote inside a cell'],
+    ['text after a quote, and much behind it', `"a"b${'x'.repeat(20_000)}`, 'text after the closing quote'],
+    ['commas alone', ','.repeat(20_000), 'more than 10000 bytes'],
+    ['quotes alone', '"'.repeat(20_001), 'more than 10000 bytes'],
+  ])('says why it reads no further: %s', async (_what, record, why) => {
+    await expect(all(pieces('id\n', record))).rejects.toThrow(`line 2: `)
+    await expect(all(pieces('id\n', record))).rejects.toThrow(why)
+    await expect(all(pieces(...record.match(/.{1,999}/gs)!))).rejects.toThrow(why)
+  })
+
+  it('returns no more cells than show that a record or a header has too many', async () => {
+    const [header, record] = await all(pieces(`a,b\n${','.repeat(9_900)}\n`))
+    expect([header!.cells.length, record!.cells.length]).toEqual([2, 12])
+    const [long] = await all(pieces(','.repeat(9_900)))
+    expect(long!.cells.length).toBe(MAX_COLUMNS)
+  })
 })
+
+async function* split(bytes: Buffer, at: number): AsyncGenerator<Buffer> {
+  yield bytes.subarray(0, at)
+  yield bytes.subarray(at)
+}

@@ -1,13 +1,20 @@
 import { subjectsOf } from '../channel-api/subjects.js'
-import { type NewSettingsFields, patchOf, settingsOf, type SettingsPatchFields } from '../channel-api/settings.dto.js'
+import {
+  type NewSettingsFields,
+  patchOf,
+  placeOf,
+  settingsOf,
+  type SettingsPatchFields,
+} from '../channel-api/settings.dto.js'
 import type { Clock } from '../clock/clock.js'
 import { type FieldError, type ServiceError, validationFailed } from '../error/service-error.js'
 import { checkDto, firstOfEach } from '../http/dto.js'
 import { fieldsOf } from '../http/field.decorator.js'
+import { groupOwner } from '../ledger/rows/group.entity.js'
 import type { QuotaRow } from '../ledger/rows/quota.entity.js'
 import type { Command } from '../ledger/store/command.js'
 import { MAX_AMOUNT } from '../quota/quota.js'
-import { type NewSettings, patchViolations, type SettingsPatch } from '../quota/settings.js'
+import { type GroupPlace, type NewSettings, patchViolations, type SettingsPatch } from '../quota/settings.js'
 import type { Instant } from '../time/instant.js'
 import type { ChangeSetChannel } from './change-set-channel.js'
 import type { ItemAction } from './change-set-item.entity.js'
@@ -26,7 +33,12 @@ export interface Expected {
 
 /** The requested change of a row, independent of the quota's state. */
 export type RequestedChange =
-  | { readonly kind: 'create'; readonly settings: NewSettings; readonly subjects: Record<string, number | null> }
+  | {
+      readonly kind: 'create'
+      readonly settings: NewSettings
+      readonly subjects: Record<string, number | null>
+      readonly place?: GroupPlace | undefined
+    }
   | {
       readonly kind: 'update'
       readonly patch: SettingsPatch
@@ -77,8 +89,8 @@ export function commandOf<Q extends QuotaRow>(
     .filter(({ property, value }) => !missing && quota[property as keyof Q] !== value)
     .map(({ field }) => ({ field, message: 'differs from the value of the quota, and cannot be changed' }))
   if (errors.length > 0 || differing.length > 0) {
-    const others = missing ? [] : patchViolations(quota, patch, now)
-    throw validationFailed(firstOfEach([...errors, ...differing, ...others]))
+    const mistakes = missing ? errors : patchViolations(quota, patch, now, errors)
+    throw validationFailed(firstOfEach([...differing, ...mistakes]))
   }
   // The judge reports missing quotas.
   if (missing) return { kind: 'update', quotaId, patch, version }
@@ -117,7 +129,8 @@ export class RecordReader<Q extends QuotaRow> {
     const cells = importedCells(this.kind, this.columns, given)
     const isCreate = cells[ID_FIELD] === undefined || cells[ID_FIELD] === null
     if (given.length !== this.columns.length) {
-      const message = `has ${given.length} cells, but the header has ${this.columns.length}`
+      const { length } = this.columns
+      const message = `has ${given.length > length ? 'more' : 'fewer'} cells than the header, which has ${length}`
       return refused(isCreate ? 'create' : 'update', validationFailed([{ field: 'record', message }]))
     }
     return isCreate ? this.create(cells) : this.update(cells)
@@ -126,7 +139,8 @@ export class RecordReader<Q extends QuotaRow> {
   private create({ id: _none, ...cells }: Cells): RequestOfRecord {
     const { channel, create } = this.kind
     const owner = cells[channel.subjects[0].field]
-    const ownerId = isId(owner) ? owner : null
+    const group = cells['group_id']
+    const ownerId = isId(owner) ? owner : isId(group) ? groupOwner(group) : null
     const known = Object.entries(cells).filter(([name]) => createFields(this.kind).has(name))
     const { clock } = this
     const now = (): Instant => clock.now()
@@ -144,6 +158,7 @@ export class RecordReader<Q extends QuotaRow> {
       kind: 'create',
       settings: settingsOf(value),
       subjects: subjectsOf(channel, value),
+      place: placeOf(value),
     }
     return { action: 'create', quotaId: null, ownerId, requested, refusal: undefined }
   }
@@ -162,6 +177,7 @@ export class RecordReader<Q extends QuotaRow> {
       Reflect.deleteProperty(cells, field)
     }
     errors.push(...this.versionErrors(cells))
+    Reflect.deleteProperty(cells, 'overrides')
     const checked = checkDto<SettingsPatchFields>(this.kind.update, cells, { from: 'body', now: () => 0 })
     // A row without settings is valid and changes nothing.
     for (const error of checked.errors ?? []) {

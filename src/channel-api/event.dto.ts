@@ -30,6 +30,10 @@ export abstract class EventsFields {
   @ChoiceField(EVENT_TYPES, { optional: true, example: THRESHOLD_REACHED })
   type?: EventType
 
+  /** Returns only events of quotas of this group. */
+  @IdField({ optional: true, example: 5 })
+  group_id?: number
+
   /** Returns only events of this quota. */
   @IdField({ optional: true, example: 12 })
   quota_id?: number
@@ -55,6 +59,10 @@ abstract class EventFields {
   /** Time of the event. */
   @ResponseInstant()
   at!: string
+
+  /** The group of the quota; null: none. */
+  @ResponseId({ nullable: true, example: null })
+  group_id!: number | null
 
   /** Id of the quota. */
   @ResponseId({ example: 12 })
@@ -82,7 +90,7 @@ export class PassedThresholdsDto {
   @ResponseInteger({ example: 803 })
   used!: number
 
-  /** Its next reset; null for type 1. */
+  /** Its next reset; null for type 1 (total). */
   @ResponseInstant({ nullable: true })
   cycle_reset_at!: string | null
 

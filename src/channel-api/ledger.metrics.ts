@@ -78,7 +78,11 @@ export function measureLedger<Q extends QuotaRow>(registry: Registry, ledger: Le
     'quota_refusals_dropped_total',
     'Refused attempts that were not counted because the database was unavailable.',
   )
-  for (const one of [strangers, dropped]) one.inc({ channel }, 0)
+  const seen = counter(
+    'quota_owners_first_seen_total',
+    'Owners that were seen for the first time by a consume or reserve on the default group.',
+  )
+  for (const one of [strangers, dropped, seen]) one.inc({ channel }, 0)
   ledger.refusals.observer = {
     unknownOwner: (attempts) => strangers.inc({ channel }, attempts),
     dropped: (attempts) => dropped.inc({ channel }, attempts),
@@ -92,6 +96,9 @@ export function measureLedger<Q extends QuotaRow>(registry: Registry, ledger: Le
     },
     answered(kind, result, reason) {
       answers.inc(reason === undefined ? { channel, kind, result } : { channel, kind, result, reason })
+    },
+    firstSeen(owners) {
+      seen.inc({ channel }, owners)
     },
     retried(fault, cause) {
       reruns.inc({ channel, fault, cause })

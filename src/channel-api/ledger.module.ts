@@ -3,15 +3,13 @@ import type { Registry } from 'prom-client'
 import { DataSource } from 'typeorm'
 import { Clock } from '../clock/clock.js'
 import { Config } from '../config/config.js'
-import { hasRun } from '../database/migrate.js'
-import { WritePlainConsumes1795400000001 } from '../database/migrations/1795400000001-write-plain-consumes.js'
-import { WriteCaps1795830000001 } from '../database/migrations/1795830000001-write-caps.js'
 import { TransactionRunner } from '../database/transaction-runner.js'
 import { ItemChecker } from '../http/dto.pipe.js'
 import { EventReader } from '../ledger/feed/event-reader.js'
 import { EventSequencer } from '../ledger/feed/event-sequencer.js'
 import { ChangeReader } from '../ledger/read/change-reader.js'
 import { ExpiringReader } from '../ledger/read/expiring-reader.js'
+import { GroupReader } from '../ledger/read/group-reader.js'
 import { OwnerReader } from '../ledger/read/owner-reader.js'
 import { QuotaReader } from '../ledger/read/quota-reader.js'
 import { RefusalReader } from '../ledger/read/refusal-reader.js'
@@ -28,6 +26,7 @@ import { METRICS_REGISTRY } from '../metrics/metrics.js'
 import { Tracing } from '../tracing/tracing.js'
 import { EventFeeds } from './event-feeds.js'
 import { measureDrift, measureLedger } from './ledger.metrics.js'
+import { GroupService } from './group.service.js'
 import { ReportService } from './report.service.js'
 import { QuotaService } from './quota.service.js'
 import { measureUpkeep } from './upkeep.metrics.js'
@@ -54,6 +53,7 @@ export class LedgerModule {
         Quotas,
         UsageService,
         ReportService,
+        GroupService,
         ...[Ledger, QuotaReader, Upkeep].map((part) => channelToken(channel, part)),
       ],
     }
@@ -81,7 +81,7 @@ function engineOf<Q extends QuotaRow>(channel: Channel<Q>): FactoryProvider[] {
         METRICS_REGISTRY,
         Tracing,
       ],
-      useFactory: async (
+      useFactory: (
         dataSource: DataSource,
         transactions: TransactionRunner,
         clock: Clock,
@@ -94,11 +94,7 @@ function engineOf<Q extends QuotaRow>(channel: Channel<Q>): FactoryProvider[] {
           lanes: config.database.kind === 'sqlite' ? 1 : LANES,
           queueLimit: config.queueLimit,
           callerQueueLimit: config.principalQueueLimit,
-          plainConsumes: await hasRun(dataSource, WritePlainConsumes1795400000001),
-          mayMakeCaps: async () =>
-            hasRun(dataSource, WriteCaps1795830000001, async (sql, values) =>
-              transactions.read((transaction) => transaction.rows(sql, values)),
-            ),
+          newOwnersPerHour: config.newOwnersPerHour,
         })
         measureLedger(registry, ledger, usage)
         ledger.engine.tracer = tracer?.batchesOf(channel.name)
@@ -210,6 +206,17 @@ function servicesOf<Q extends QuotaRow>(channel: Channel<Q>, Quotas: typeof Quot
         const series = new SeriesReader(channel, dataSource, transactions, clock)
         return new UsageService(channel, ledger, { quotas, usage, series, upkeep }, checker, clock)
       },
+    },
+    {
+      provide: GroupService,
+      inject: [ledgerToken, quotasToken, DataSource, TransactionRunner, Clock],
+      useFactory: (
+        ledger: Ledger<Q>,
+        quotas: QuotaReader<Q>,
+        dataSource: DataSource,
+        transactions: TransactionRunner,
+        clock: Clock,
+      ) => new GroupService(channel, ledger, new GroupReader(channel, dataSource, transactions, clock), quotas),
     },
     {
       provide: ReportService,

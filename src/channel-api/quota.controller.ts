@@ -96,7 +96,7 @@ export function quotaController<Q extends QuotaRow>({ dto, path }: ChannelApi) {
     @Post(':id/reset')
     @HttpCode(200)
     @ApiOkResponse({ type: dto.Quota })
-    @Problems('quota_not_found', 'version_mismatch')
+    @Problems('quota_not_found', 'version_mismatch', 'nothing_to_reset')
     async reset(
       @Caller() caller: Caller,
       @IdParam('id') id: number,

@@ -1,3 +1,4 @@
+import type { FieldError } from '../error/service-error.js'
 import { EXAMPLE_UUID } from '../http/example.js'
 import {
   ChoiceField,
@@ -5,10 +6,13 @@ import {
   IntegerField,
   LabelField,
   ResponseChoice,
+  ResponseFlag,
   ResponseId,
+  ResponseIds,
   ResponseInstant,
   ResponseInteger,
   ResponseObject,
+  ResponseSchema,
   ResponseText,
   ResponseThresholds,
 } from '../http/field.decorator.js'
@@ -23,6 +27,8 @@ import {
   type CapMode,
   CYCLE_QUOTA,
   MAX_AMOUNT,
+  type Per,
+  PERS,
   QUOTA_TYPES,
   type QuotaType,
   type Status,
@@ -32,7 +38,7 @@ import { MAX_WINDOW_SECONDS, MIN_WINDOW_SECONDS } from '../quota/rolling-window.
 import type { SettingName } from '../quota/settings.js'
 import type { ChannelApiOptions, OtherSubject } from './channel-api-options.js'
 import { dtoClass } from './dto-class.js'
-import { IgnoredRecord, NewSettingsFields, SettingsPatchFields } from './settings.dto.js'
+import { IgnoredRecord, NewSettingsFields, placeViolations, SETTINGS, SettingsPatchFields } from './settings.dto.js'
 
 const nullable = { nullable: true } as const
 const amount = { max: MAX_AMOUNT } as const
@@ -44,7 +50,7 @@ export abstract class QuotaFields implements Record<SettingName, unknown> {
   @ResponseId({ example: 12 })
   id!: number
 
-  /** 1: `total` units until `expire_at`. 2: `total` units per cycle. 3: `total` units in any `window_seconds`; only caps. */
+  /** 1 (total): `total` units until `expire_at`. 2 (cycle): `total` units per cycle. 3 (rolling): `total` units in any `window_seconds`; only caps. */
   @ResponseChoice(QUOTA_TYPES, { example: CYCLE_QUOTA })
   quota_type!: QuotaType
 
@@ -52,7 +58,7 @@ export abstract class QuotaFields implements Record<SettingName, unknown> {
   @ResponseInteger({ ...amount, example: 1000 })
   total!: number
 
-  /** Units spent: type 2 in the current cycle, type 3 in the window. Can exceed `total` in an observe cap. */
+  /** Units spent: type 2 (cycle) in the current cycle, type 3 (rolling) in the window. Can exceed `total` in an observe cap. */
   @ResponseInteger({ example: 20 })
   used!: number
 
@@ -64,7 +70,7 @@ export abstract class QuotaFields implements Record<SettingName, unknown> {
   @ResponseInteger({ ...amount, example: 975 })
   remaining!: number
 
-  /** The status at the time of reading: `disabled` if an administrator disabled the quota, otherwise `expired` from `expire_at` on, otherwise `active`. */
+  /** The status at the time of reading: `left` if it is a member's count whose group is no longer in the owner's chain, otherwise `disabled` if an administrator disabled the quota, otherwise `expired` from `expire_at` on, otherwise `active`. */
   @ResponseChoice(STATUSES)
   status!: Status
 
@@ -72,19 +78,19 @@ export abstract class QuotaFields implements Record<SettingName, unknown> {
   @ResponseInstant({ ...nullable, example: null })
   expire_at!: string | null
 
-  /** The length of a cycle; null for types 1 and 3. */
+  /** The length of a cycle; null for types 1 (total) and 3 (rolling). */
   @ResponseChoice(CYCLE_UNITS, { ...nullable, example: 'month' })
   cycle_unit!: CycleUnit | null
 
-  /** The next reset, even if it is after `expire_at`; null for types 1 and 3. */
+  /** The next reset, even if it is after `expire_at`; null for types 1 (total) and 3 (rolling). */
   @ResponseInstant(nullable)
   cycle_reset_at!: string | null
 
-  /** Reset number 0, from which all others are counted; null for types 1 and 3. */
+  /** Reset number 0, from which all others are counted; null for types 1 (total) and 3 (rolling). */
   @ResponseInstant(nullable)
   cycle_anchor_at!: string | null
 
-  /** The IANA time zone whose calendar the cycle follows, as sent; null for types 1 and 3. */
+  /** The IANA time zone whose calendar the cycle follows, as sent; null for types 1 (total) and 3 (rolling). */
   @ResponseText({ ...nullable, example: 'UTC' })
   cycle_time_zone!: string | null
 
@@ -96,13 +102,29 @@ export abstract class QuotaFields implements Record<SettingName, unknown> {
   @ResponseChoice(CAP_MODES, { ...nullable, example: null })
   cap!: CapMode | null
 
-  /** The window of a rolling cap, in seconds; null for types 1 and 2. */
+  /** The window of a rolling cap, in seconds; null for types 1 (total) and 2 (cycle). */
   @ResponseInteger({ ...window, ...nullable, example: null })
   window_seconds!: number | null
 
-  /** Percentages of `total` at which `used` causes an event, ascending; null for type 3. */
+  /** Percentages of `total` at which `used` causes an event, ascending; null for type 3 (rolling). */
   @ResponseThresholds(nullable)
   thresholds!: number[] | null
+
+  /** The group of a group's quota, and of a member's count; null for an owner's own quota. */
+  @ResponseId({ ...nullable, example: null })
+  group_id!: number | null
+
+  /** `group`: all members of the group share it. `member`: each has a count of its own. Null for an owner's own quota. */
+  @ResponseChoice(PERS, { ...nullable, example: null })
+  per!: Per | null
+
+  /** The quota whose settings this count of a member follows; null for every other quota. */
+  @ResponseId({ ...nullable, example: null })
+  follows!: number | null
+
+  /** The settings of a member's count that do not follow, ascending; null for every other quota. */
+  @ResponseSchema({ type: ['array', 'null'], items: { type: 'string', enum: SETTINGS } }, { example: null })
+  overrides!: SettingName[] | null
 
   /** Starts at 1 and is incremented by each edit of the settings, not by usage. */
   @ResponseInteger({ min: 1, example: 3 })
@@ -134,6 +156,14 @@ export abstract class QuotaListFields extends CursorPageQuery {
   @ChoiceField([...CAP_MODES, 'none'], { optional: true, example: 'enforce' })
   cap?: CapMode | 'none'
 
+  /** Returns only the quotas of this group, not the counts of its members. */
+  @IdField({ optional: true, example: 5 })
+  group_id?: number
+
+  /** Returns only the counts of members that follow this quota. */
+  @IdField({ optional: true, example: 12 })
+  follows?: number
+
   /** Returns only quotas whose label begins with this text. Case is ignored, accents are not; there are no wildcards. */
   @LabelField({ optional: true, beginning: true })
   label?: string
@@ -144,7 +174,7 @@ export abstract class QuotaListFields extends CursorPageQuery {
  * @param subjects the conditions on subjects
  */
 export function filterOf<Q extends QuotaRow>(
-  { status, deleted, label, cap }: QuotaListFields,
+  { status, deleted, label, cap, follows }: QuotaListFields,
   subjects: QuotaFilter<Q>['subjects'],
 ): QuotaFilter<Q> {
   return {
@@ -153,11 +183,16 @@ export function filterOf<Q extends QuotaRow>(
     deleted: deleted !== undefined,
     ...(label === undefined ? {} : { label }),
     ...(cap === undefined ? {} : { cap }),
+    ...(follows === undefined ? {} : { follows }),
   }
 }
 
 /** A summary in both channels; each adds the owner. */
 export abstract class SummaryFields {
+  /** The group to which the owner belongs, or the default group; null: none. */
+  @ResponseId({ nullable: true, example: null })
+  group_id!: number | null
+
   /** The sum of the active quotas' totals. */
   @ResponseInteger({ example: 1500 })
   total!: number
@@ -178,14 +213,14 @@ export abstract class SummaryFields {
   @ResponseInteger({ max: 200, example: 2 })
   quota_count!: number
 
-  /** The largest amount that one consume can take now: `remaining`, limited by the remaining units of each enforce cap; 0 without an active quota that pays. */
+  /** The largest amount that one consume can take now, with the shared quotas of its groups: what the quotas pay, limited by the remaining units of each enforce cap; 0 without an active quota that pays. */
   @ResponseInteger({ example: 1475 })
   available!: number
 }
 
 /** A summary of one owner in both channels; each adds the owner. */
 export abstract class OwnSummaryFields extends SummaryFields {
-  /** The active caps, ids ascending. */
+  /** The active caps, with those of its groups, ids ascending. */
   @ResponseObject(() => CapDto, { isArray: true, example: [] })
   caps!: CapDto[]
 }
@@ -209,7 +244,7 @@ export abstract class PageFields {
   total_relation!: 'exact' | 'recent'
 }
 
-/** The changed settings or counters of a quota; others are absent. */
+/** The changed settings, counters or members; others are absent. */
 export class ChangedSettingsDto {
   /** The allowance. */
   @ResponseInteger({ ...amount, optional: true, example: 1000 })
@@ -251,9 +286,40 @@ export class ChangedSettingsDto {
   @ResponseThresholds({ ...nullable, optional: true })
   thresholds?: number[] | null
 
+  /** The settings of a member's count that are its own, if these changed. */
+  @ResponseSchema({ type: 'array', items: { type: 'string', enum: SETTINGS } }, { optional: true, example: ['total'] })
+  overrides?: SettingName[]
+
   /** Time of the deletion; null: not deleted. */
   @ResponseInstant({ ...nullable, optional: true })
   deleted_at?: string | null
+
+  /** The name of a group. */
+  @ResponseText({ optional: true, example: 'example.org' })
+  name?: string
+
+  /** The group above a group. */
+  @ResponseId({ ...nullable, optional: true, example: 4 })
+  parent_id?: number | null
+
+  /** Whether a group is the default group. */
+  @ResponseFlag({ optional: true, example: false })
+  default?: boolean
+
+  /** Owners that became members and were in no group, ascending. */
+  @ResponseIds({ optional: true, example: [7, 8] })
+  added?: number[]
+
+  /** Owners that became members, each with the group that it was in, ascending. */
+  @ResponseSchema(
+    { type: 'array', items: { type: 'array', items: { type: 'integer' }, minItems: 2, maxItems: 2 } },
+    { optional: true, example: [[9, 4]] },
+  )
+  moved?: [number, number][]
+
+  /** Owners that are no longer members, ascending. */
+  @ResponseIds({ optional: true, example: [7] })
+  removed?: number[]
 
   /** Units spent; present after a reset or a change of the window. */
   @ResponseInteger({ optional: true, example: 20 })
@@ -270,9 +336,13 @@ export abstract class ChangeFields {
   @ResponseId({ example: 31 })
   id!: number
 
-  /** Id of the quota. */
-  @ResponseId({ example: 12 })
-  quota_id!: number
+  /** Id of the quota; absent in a change of a group. */
+  @ResponseId({ optional: true, example: 12 })
+  quota_id?: number
+
+  /** The changed group, or the group of the quota; null: none. */
+  @ResponseId({ nullable: true, example: null })
+  group_id!: number | null
 
   /** The action. */
   @ResponseChoice(CHANGE_ACTIONS, { example: 'update' })
@@ -323,11 +393,19 @@ export function quotaDtos({ schema, channel, owner, others }: ChannelApiOptions)
   const ofOthers = (decorate: (subject: OtherSubject) => PropertyDecorator): Record<string, PropertyDecorator> =>
     Object.fromEntries(Object.entries(others).map(([name, subject]) => [name, decorate(subject)]))
 
+  class NewFields extends NewSettingsFields {
+    /** Checks the rules between the fields. */
+    override violations(): FieldError[] {
+      const named = channel.subjects.slice(1).map((subject) => subject.field)
+      return [...placeViolations(this, field, named), ...super.violations()]
+    }
+  }
+
   const Update = dtoClass(`Update${schema}Quota`, SettingsPatchFields, {})
   IgnoredRecord(...channel.subjects.map((subject) => subject.field))(Update)
 
   const Quota = dtoClass(`${schema}Quota`, QuotaFields, {
-    [field]: ResponseId({ description: owner.limited }),
+    [field]: ResponseId({ nullable: true, description: `${owner.limited} Null for a quota of a group.` }),
     ...ofOthers(({ quota, example }) => ResponseId({ nullable: true, description: quota, example })),
   })
   const ListedQuota = dtoClass(`${schema}ListedQuota`, Quota, {
@@ -338,8 +416,11 @@ export function quotaDtos({ schema, channel, owner, others }: ChannelApiOptions)
   })
 
   return {
-    Create: dtoClass(`Create${schema}Quota`, NewSettingsFields, {
-      [field]: IdField({ description: owner.limited }),
+    Create: dtoClass(`Create${schema}Quota`, NewFields, {
+      [field]: IdField({
+        optional: true,
+        description: `${owner.limited} Exactly one of it and \`group_id\` is required.`,
+      }),
       ...ofOthers(({ create, example }) => IdField({ optional: true, nullable: true, description: create, example })),
     }),
     Update,

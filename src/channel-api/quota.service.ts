@@ -1,4 +1,5 @@
 import { validationFailed } from '../error/service-error.js'
+import { firstOfEach } from '../http/dto.js'
 import { pagingOf, type PageQuery } from '../http/page.dto.js'
 import type { Page } from '../ledger/read/list-reader.js'
 import type { QuotaReader, SummaryWithCaps } from '../ledger/read/quota-reader.js'
@@ -9,7 +10,7 @@ import type { Caller, Outcome } from '../ledger/store/command.js'
 import type { Ledger } from '../ledger/write/ledger.js'
 import { ownerOf, subjectsOf, subjectFilter } from './subjects.js'
 import { filterOf, type QuotaListFields } from './quota.dto.js'
-import { type NewSettingsFields, patchOf, type SettingsPatchFields, settingsOf } from './settings.dto.js'
+import { type NewSettingsFields, patchOf, placeOf, type SettingsPatchFields, settingsOf } from './settings.dto.js'
 
 /**
  * Administrators' operations on one channel's quotas: takes DTOs, returns domain values. Every error is a ServiceError.
@@ -28,7 +29,7 @@ export class QuotaService<Q extends QuotaRow> {
    */
   async create(caller: Caller, dto: NewSettingsFields, key: string | undefined): Promise<Outcome> {
     const [ownerId, subjects] = [ownerOf(this.channel, dto), subjectsOf(this.channel, dto)]
-    return this.ledger.create(caller, ownerId, subjects, settingsOf(dto), key ?? null)
+    return this.ledger.create(caller, ownerId, subjects, settingsOf(dto), key ?? null, placeOf(dto))
   }
 
   /** A page of live quotas, newest first, as the JSON that concurrent requests for it share. */
@@ -49,11 +50,9 @@ export class QuotaService<Q extends QuotaRow> {
   /** Changes settings. Errors of the body and errors that depend on the record are reported together. */
   async update(caller: Caller, id: number, patch: SettingsPatchFields): Promise<Outcome> {
     if (patch.errors !== undefined) {
-      const known = new Set(patch.errors.map(({ field }) => field))
-      const more = (await this.reader.violationsBy(id, patchOf(patch))).filter(({ field }) => !known.has(field))
-      throw validationFailed([...patch.errors, ...more])
+      throw validationFailed(firstOfEach(await this.reader.violationsBy(id, patchOf(patch), patch.errors)))
     }
-    return this.ledger.update(caller, id, patchOf(patch), patch.version)
+    return this.ledger.update(caller, id, patchOf(patch), patch.version, patch.overrides ?? undefined)
   }
 
   /** Soft-deletes. */

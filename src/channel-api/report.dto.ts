@@ -34,6 +34,10 @@ const MAX_DAYS = 90
 
 /** Selects a page of owners. */
 export class OwnersQuery {
+  /** Returns the direct members of this group, with or without a quota. */
+  @IdField({ optional: true, example: 5 })
+  group_id?: number
+
   /** Returns only owners with a larger id. Pass the `next_after` of the previous page. */
   @IdField({ optional: true })
   after?: number
@@ -59,6 +63,10 @@ export abstract class ChangesFields {
   /** Returns only changes with this action. */
   @ChoiceField(CHANGE_ACTIONS, { optional: true, example: 'update' })
   action?: ChangeAction
+
+  /** Returns only changes of this group and of its quotas. */
+  @IdField({ optional: true, example: 5 })
+  group_id?: number
 
   /** Returns only changes of this quota. */
   @IdField({ optional: true, example: 12 })
@@ -125,6 +133,10 @@ const MAX_HOURS = 168
 
 /** Selects the owners with most refusals. */
 export class TopRefusalsQuery {
+  /** Returns only present members of this group and of the groups below it. */
+  @IdField({ optional: true, example: 5 })
+  group_id?: number
+
   /** Number of hours, including the current one. */
   @IntegerField({ optional: true, min: 1, max: MAX_HOURS, default: DEFAULT_HOURS, example: DEFAULT_HOURS })
   hours?: number
@@ -206,17 +218,17 @@ export class RefusalDto {
   @ResponseInstant()
   last_at!: string
 
-  /** The smallest requested amount. Present only with `amounts=true`, as are `largest` and `last`; null if amounts were not recorded yet. */
-  @ResponseInteger({ min: 1, max: MAX_AMOUNT, nullable: true, optional: true, example: 1 })
-  smallest?: number | null
+  /** The smallest requested amount. Present only with `amounts=true`, as are `largest` and `last`. */
+  @ResponseInteger({ min: 1, max: MAX_AMOUNT, optional: true, example: 1 })
+  smallest?: number
 
   /** The largest requested amount. */
-  @ResponseInteger({ min: 1, max: MAX_AMOUNT, nullable: true, optional: true, example: 20 })
-  largest?: number | null
+  @ResponseInteger({ min: 1, max: MAX_AMOUNT, optional: true, example: 20 })
+  largest?: number
 
   /** The amount requested at `last_at`. */
-  @ResponseInteger({ min: 1, max: MAX_AMOUNT, nullable: true, optional: true, example: 5 })
-  last?: number | null
+  @ResponseInteger({ min: 1, max: MAX_AMOUNT, optional: true, example: 5 })
+  last?: number
 }
 
 /** An owner's refusals by hour, newest first. */
@@ -242,7 +254,9 @@ export function daysOf({ days }: ExpiringQuery): number {
  */
 export function reportDtos({ schema, channel, owner }: ChannelApiOptions, Quota: DtoClass<QuotaFields>) {
   const [{ field }] = channel.subjects
-  const whose = { [field]: ResponseId({ description: 'The owner of the quota.' }) }
+  const whose = {
+    [field]: ResponseId({ nullable: true, description: 'The owner of the quota; null for a quota of a group.' }),
+  }
   const onlyOwners = {
     [field]: IdField({ optional: true, description: `Returns only entries of this ${owner.noun}'s quotas.` }),
   }
@@ -253,7 +267,13 @@ export function reportDtos({ schema, channel, owner }: ChannelApiOptions, Quota:
   const Owner = dtoClass(`${schema}Owner`, SummaryFields, {
     [field]: ResponseId({ description: `The ${owner.noun}.` }),
   })
-  const Change = dtoClass(`${schema}Change`, ChangeFields, whose)
+  const Change = dtoClass(`${schema}Change`, ChangeFields, {
+    [field]: ResponseId({
+      nullable: true,
+      optional: true,
+      description: 'The owner of the quota; null for a quota of a group, absent in a change of a group.',
+    }),
+  })
   const TopRefusal = dtoClass(`${schema}TopRefusal`, TopRefusalFields, {
     [field]: ResponseId({ description: 'The refused owner.' }),
   })

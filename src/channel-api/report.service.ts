@@ -42,22 +42,23 @@ export class ReportService<Q extends QuotaRow> {
   /** A page of all owners that ever had a quota. */
   async owners(
     { id: principalId }: Caller,
-    { after, page_size: size = DEFAULT_PAGE_SIZE }: OwnersQuery,
+    { group_id: groupId, after, page_size: size = DEFAULT_PAGE_SIZE }: OwnersQuery,
   ): Promise<OwnersPage> {
-    return this.readers.owners.page(principalId, after, size)
+    return this.readers.owners.page(principalId, groupId, after, size)
   }
 
   /** A page of the changes of all quotas, newest first. */
   async changes({ id: principalId }: Caller, query: ChangesFields): Promise<ChangesPage> {
     const ownerId = optionalOwnerOf(this.channel, query)
-    const { actor, action, quota_id: quotaId, request_id: requestId, before } = query
-    const filter = { actor, action, quotaId, ownerId, requestId, ...periodOf(query) }
+    const { actor, action, quota_id: quotaId, group_id: groupId, request_id: requestId, before } = query
+    const filter = { actor, action, quotaId, groupId, ownerId, requestId, ...periodOf(query) }
     return this.readers.changes.page(principalId, filter, before, query.page_size ?? DEFAULT_PAGE_SIZE)
   }
 
   /** The owners with most refusals. */
   async topRefusals({ id: principalId }: Caller, query: TopRefusalsQuery): Promise<{ items: TopRefusalView[] }> {
-    return this.readers.refusals.top(principalId, hoursOf(query), query.page_size ?? DEFAULT_PAGE_SIZE)
+    const { refusals } = this.readers
+    return refusals.top(principalId, hoursOf(query), query.group_id, query.page_size ?? DEFAULT_PAGE_SIZE)
   }
 
   /** One owner's refusals, by hour. */
@@ -70,8 +71,8 @@ export class ReportService<Q extends QuotaRow> {
 
   /** A page of events, oldest first. */
   async events({ id: principalId }: Caller, query: EventsFields): Promise<EventsPage> {
-    const { type, quota_id: quotaId, after } = query
-    const filter = { type, quotaId, ownerId: optionalOwnerOf(this.channel, query) }
+    const { type, quota_id: quotaId, group_id: groupId, after } = query
+    const filter = { type, quotaId, groupId, ownerId: optionalOwnerOf(this.channel, query) }
     const cursor = after === undefined ? undefined : parseEventCursor(after)
     return this.readers.events.page(principalId, filter, cursor, query.page_size ?? DEFAULT_PAGE_SIZE)
   }

@@ -2,10 +2,12 @@ import { ApiHideProperty } from '@nestjs/swagger'
 import type { FieldError } from '../error/service-error.js'
 import {
   ChoiceField,
+  IdField,
   IgnoredField,
   InstantField,
   IntegerField,
   LabelField,
+  NamesField,
   ThresholdsField,
   TimeZoneField,
   TotalField,
@@ -15,14 +17,18 @@ import {
   CAP_MODES,
   type CapMode,
   CYCLE_QUOTA,
+  type Per,
+  PERS,
   QUOTA_TYPES,
   type QuotaType,
   ROLLING_QUOTA,
   type Status,
   STATUSES,
+  TYPE_WORDS,
 } from '../quota/quota.js'
 import { MAX_WINDOW_SECONDS, MIN_WINDOW_SECONDS } from '../quota/rolling-window.js'
 import {
+  type GroupPlace,
   timeViolations,
   typeViolations,
   type NewSettings,
@@ -36,27 +42,27 @@ const window = { min: MIN_WINDOW_SECONDS, max: MAX_WINDOW_SECONDS, example: 86_4
 
 /** The settings of a create. Each type requires different ones (contract, §3 Create). */
 export abstract class NewSettingsFields {
-  /** 1: `total` units until `expire_at`. 2: `total` units per cycle. 3: `total` units in any `window_seconds`; only for caps. */
-  @ChoiceField(QUOTA_TYPES, { example: CYCLE_QUOTA })
+  /** 1 (total): `total` units until `expire_at`. 2 (cycle): `total` units per cycle. 3 (rolling): `total` units in any `window_seconds`; only for caps. */
+  @ChoiceField(QUOTA_TYPES, { words: TYPE_WORDS, example: CYCLE_QUOTA })
   quota_type!: QuotaType
 
   /** The allowance, in the caller's unit; 0 … 10^12. */
   @TotalField()
   total!: number
 
-  /** The time from which the quota is expired, in the future. Required for type 1. Types 2 and 3: absent or null means never. */
+  /** The time from which the quota is expired, in the future. Required for type 1 (total). Types 2 (cycle) and 3 (rolling): absent or null means never. */
   @InstantField({ ...absent, example: null })
   expire_at?: string | null
 
-  /** The length of a cycle; required for type 2, not allowed for others. An hour is elapsed time, the others follow the calendar in the quota's zone. */
+  /** The length of a cycle; required for type 2 (cycle), not allowed for others. An hour is elapsed time, the others follow the calendar in the quota's zone. */
   @ChoiceField(CYCLE_UNITS, { ...absent, example: 'month' })
   cycle_unit?: CycleUnit | null
 
-  /** The first reset, in the future, and the anchor of all later ones; required for type 2, not allowed for others. */
+  /** The first reset, in the future, and the anchor of all later ones; required for type 2 (cycle), not allowed for others. */
   @InstantField(absent)
   cycle_reset_at?: string | null
 
-  /** The IANA time zone whose calendar the cycle follows; only for type 2. Default: `UTC`. */
+  /** The IANA time zone whose calendar the cycle follows; only for type 2 (cycle). Default: `UTC`. */
   @TimeZoneField({ ...absent, example: 'UTC' })
   cycle_time_zone?: string | null
 
@@ -68,23 +74,63 @@ export abstract class NewSettingsFields {
   @ChoiceField(CAP_MODES, { ...absent, example: null })
   cap?: CapMode | null
 
-  /** The window of a rolling cap, in seconds; required for type 3, not allowed for others. */
+  /** The window of a rolling cap, in seconds; required for type 3 (rolling), not allowed for others. */
   @IntegerField({ ...absent, ...window })
   window_seconds?: number | null
 
-  /** Percentages of `total` at which `used` causes an event. Default for types 1 and 2: none. Type 3 has no thresholds: absent or null. */
+  /** Percentages of `total` at which `used` causes an event. Default for types 1 (total) and 2 (cycle): none. Type 3 (rolling) has no thresholds: absent or null. */
   @ThresholdsField(absent)
   thresholds?: number[] | null
+
+  /** Makes it a quota of this group instead of an owner's. */
+  @IdField({ optional: true, example: 5 })
+  group_id?: number
+
+  /** With `group_id` only. `group`: all members share one count. `member`: each member has a count of its own. Default: `group`. */
+  @ChoiceField(PERS, { ...absent, example: 'group' })
+  per?: Per | null
 
   /** Checks the settings that the type requires and excludes. */
   violations(): FieldError[] {
     return typeViolations(partialSettings(this))
   }
 
+  /** Names the settings that the type does not have, whatever their value. */
+  foreign(): FieldError[] {
+    return this.violations().filter(({ field }) => this[field as keyof this] != null)
+  }
+
   /** Checks the times against the present. The pipe calls it only if there are other mistakes: a replayed create is not checked again. */
   violationsAt(now: Instant): FieldError[] {
     return timeViolations(partialSettings(this), now)
   }
+}
+
+/**
+ * Checks whose quota a create makes: an owner's or a group's.
+ * @param field the field that names the owner
+ * @param others fields of other subjects, which only an owner's quota names
+ */
+export function placeViolations(dto: NewSettingsFields, field: string, others: readonly string[]): FieldError[] {
+  const sent = dto as unknown as Readonly<Record<string, unknown>>
+  const violations: FieldError[] = []
+  if ((sent[field] === undefined) === (dto.group_id === undefined)) {
+    const message = `exactly one of ${field} and group_id must be given`
+    violations.push({ field, message }, { field: 'group_id', message })
+  } else if (dto.group_id === undefined) {
+    if (dto.per != null)
+      violations.push({ field: 'per', message: 'belongs to a quota of a group; leave it out or null' })
+  } else {
+    for (const other of others)
+      if (sent[other] != null)
+        violations.push({ field: other, message: "belongs to an owner's quota; leave it out or null with group_id" })
+  }
+  return violations
+}
+
+/** Returns the group of a valid create; undefined for an owner's quota. */
+export function placeOf({ group_id: groupId, per }: NewSettingsFields): GroupPlace | undefined {
+  return groupId === undefined ? undefined : { groupId, per: per ?? 'group' }
 }
 
 /**
@@ -104,10 +150,27 @@ const SHOWN = [
   'reserved',
   'remaining',
   'cycle_anchor_at',
+  'group_id',
+  'per',
+  'follows',
   'created_at',
   'updated_at',
   'deleted_at',
 ]
+
+/** The names of all settings in the API. */
+export const SETTINGS = Object.keys({
+  total: true,
+  status: true,
+  expire_at: true,
+  cycle_unit: true,
+  cycle_reset_at: true,
+  cycle_time_zone: true,
+  label: true,
+  cap: true,
+  window_seconds: true,
+  thresholds: true,
+} satisfies Record<SettingName, true>) as SettingName[]
 
 /**
  * The settings of an update; absent ones stay. Concrete classes accept and ignore the record's other fields
@@ -118,23 +181,23 @@ export abstract class SettingsPatchFields {
   @TotalField({ optional: true })
   total?: number
 
-  /** `active` or `disabled`; `expired` only if the record shows it. */
+  /** `active` or `disabled`; `expired` and `left` only if the record shows them. */
   @ChoiceField(STATUSES, { optional: true, example: 'active' })
   status?: Status
 
-  /** The expiry. A time in the past expires the quota at once. Types 2 and 3: null means never. */
+  /** The expiry. A time in the past expires the quota at once. Types 2 (cycle) and 3 (rolling): null means never. */
   @InstantField({ ...absent, example: null })
   expire_at?: string | null
 
-  /** Type 2 only. A change keeps the next reset; later ones are counted from it in the new unit. */
+  /** Type 2 (cycle) only. A change keeps the next reset; later ones are counted from it in the new unit. */
   @ChoiceField(CYCLE_UNITS, { ...absent, example: 'month' })
   cycle_unit?: CycleUnit | null
 
-  /** Type 2 only. A new value must be in the future; it becomes the anchor and ends the current cycle. */
+  /** Type 2 (cycle) only. A new value must be in the future; it becomes the anchor and ends the current cycle. */
   @InstantField(absent)
   cycle_reset_at?: string | null
 
-  /** Type 2 only. A change keeps the next reset; later ones are counted from it in the new zone. */
+  /** Type 2 (cycle) only. A change keeps the next reset; later ones are counted from it in the new zone. */
   @TimeZoneField({ ...absent, example: 'UTC' })
   cycle_time_zone?: string | null
 
@@ -146,13 +209,17 @@ export abstract class SettingsPatchFields {
   @ChoiceField(CAP_MODES, { ...absent, example: null })
   cap?: CapMode | null
 
-  /** Type 3 only. A change begins a new count. */
+  /** Type 3 (rolling) only. A change begins a new count. */
   @IntegerField({ ...absent, ...window })
   window_seconds?: number | null
 
-  /** Types 1 and 2: replaces all thresholds; `[]` removes them. Null only if the record shows it (type 3). */
+  /** Types 1 (total) and 2 (cycle): replaces all thresholds; `[]` removes them. Null only if the record shows it (type 3, rolling). */
   @ThresholdsField(absent)
   thresholds?: number[] | null
+
+  /** Members' counts only: the settings that stay the count's own. Those of its overrides that are missing are given back: they follow again. Absent or null: all stay. */
+  @NamesField(SETTINGS, absent)
+  overrides?: SettingName[] | null
 
   /** The version that the caller read. If it is not the current one, nothing changes, and the answer is `version_mismatch`. */
   @IntegerField({ optional: true, min: 1, max: Number.MAX_SAFE_INTEGER, example: 3 })
@@ -164,7 +231,7 @@ export abstract class SettingsPatchFields {
 
   /** Requires at least one setting. */
   violations(): FieldError[] {
-    const named = SETTINGS.some((name) => this[name] !== undefined)
+    const named = this.overrides != null || SETTINGS.some((name) => this[name] !== undefined)
     return named ? [] : [{ field: 'body', message: `must name at least one of ${SETTINGS.join(', ')}` }]
   }
 }
@@ -182,19 +249,6 @@ const PATCHED: { readonly [S in keyof SettingsPatch]-?: (dto: SettingsPatchField
   windowSeconds: (dto) => dto.window_seconds,
   thresholds: (dto) => dto.thresholds,
 }
-
-const SETTINGS = Object.keys({
-  total: true,
-  status: true,
-  expire_at: true,
-  cycle_unit: true,
-  cycle_reset_at: true,
-  cycle_time_zone: true,
-  label: true,
-  cap: true,
-  window_seconds: true,
-  thresholds: true,
-} satisfies Record<SettingName, true>) as SettingName[]
 
 function timeOf(text: string | null | undefined): Instant | null | undefined {
   return text === undefined ? undefined : instantOf(text)

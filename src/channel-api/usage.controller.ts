@@ -42,7 +42,7 @@ export function usageController({ dto, quotasRule }: ChannelApi) {
     @Post('consume')
     @HttpCode(200)
     @ApiOkResponse({ type: dto.Operation })
-    @Problems('quota_exceeded', 'no_active_quota')
+    @Problems('quota_exceeded', 'no_active_quota', 'too_many_new_owners')
     async consume(
       @Caller() caller: Caller,
       @BodyAs(dto.Consume) body: ConsumeFields,
@@ -64,7 +64,7 @@ export function usageController({ dto, quotasRule }: ChannelApi) {
     /** Reserve units for a limited time */
     @Post('reserve')
     @ApiCreatedResponse({ type: dto.Operation })
-    @Problems('quota_exceeded', 'no_active_quota')
+    @Problems('quota_exceeded', 'no_active_quota', 'too_many_new_owners')
     async reserve(
       @Caller() caller: Caller,
       @BodyAs(dto.Reserve) body: ReserveFields,

@@ -310,7 +310,7 @@ export class CheckDto {
   @ResponseInteger({ example: 975 })
   payable!: number
 
-  /** The earliest time at which quotas and caps admit the amount if no other request takes units until then; null if it is allowed now or there is none. */
+  /** The earliest time at which quotas and caps admit the amount if nothing is taken or settled until then: a reset, the end of a hold or of a cap, or a boundary of a rolling cap; null if it is allowed now or there is none. */
   @ResponseInstant({ nullable: true, example: null })
   refills_at!: string | null
 

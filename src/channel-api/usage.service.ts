@@ -134,7 +134,7 @@ export class UsageService<Q extends QuotaRow> {
     items: readonly unknown[],
     itemType: new () => T,
   ): Promise<string> {
-    return this.ledger.withRoom(caller, items.length, async () => this.consumeItems(caller, items, itemType))
+    return this.ledger.withCapacity(caller, items.length, async () => this.consumeItems(caller, items, itemType))
   }
 
   private async consumeItems<T extends BatchItemFields>(

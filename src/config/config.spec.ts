@@ -54,6 +54,7 @@ describe('loadConfig', () => {
       shutdownDelaySeconds: 1,
       queueLimit: 10_000,
       principalQueueLimit: 4_000,
+      newOwnersPerHour: 10_000,
       principalRequests: 256,
       principalBodyBytes: 250_000,
       maxConnections: 2_000,
@@ -126,6 +127,7 @@ describe('loadConfig', () => {
       retentionDays: 30,
       changesRetentionDays: 36_500,
       principalQueueLimit: 4,
+      newOwnersPerHour: 10_000,
       principalRequests: 3,
       principalBodyBytes: 2,
       maxConnections: 20,
@@ -278,8 +280,8 @@ describe('the table of variables', () => {
     expect(found.map((text) => text.split('\n')[0])).toEqual([`# ${doc}`])
   })
 
-  it.each(Object.keys(VARIABLES))('is what README.md says of %s', (name) => {
-    const rows = [...readFileSync('README.md', 'utf8').matchAll(/^\| (`[A-Z_`, ]+`) \| (.*?) \|/gm)]
+  it.each(Object.keys(VARIABLES))('is what docs/run/configuration.md says of %s', (name) => {
+    const rows = [...readFileSync('docs/run/configuration.md', 'utf8').matchAll(/^\| (`[A-Z_`, ]+`) \| (.*?) \|/gm)]
     const cells = rows.flatMap(([, names = '', values = '']) => {
       const told = values.split(', ')
       return names

@@ -159,7 +159,8 @@ const MAX_PORT = 65_535
 /**
  * The configuration variables that are read one by one, by their property of `Config`: `maxConnections` is the variable
  * `MAX_CONNECTIONS`. The others (database, tokens, webhooks, OIDC, tracing) depend on each other and have their own
- * readers. config.spec.ts compares the meanings and defaults with `.env.example`, and the defaults with README.md.
+ * readers. config.spec.ts compares the meanings and defaults with `.env.example`, and the defaults with
+ * docs/run/configuration.md.
  */
 export const VARIABLES = {
   host: variable('Address to listen on. The image sets 0.0.0.0.', (read, name) => read.text(name) ?? '127.0.0.1'),
@@ -192,13 +193,19 @@ export const VARIABLES = {
   ),
   shutdownGraceSeconds: integer('Seconds from SIGTERM to the end at the latest, 1 to 3600.', 25, 1, 3600),
   shutdownDelaySeconds: integer(
-    'Seconds after SIGTERM during which new requests are answered with 503 before the socket closes, 0 to 600. The image sets 12.',
+    'Seconds after SIGTERM during which new requests are answered with 503 before the socket closes, 0 to 600. The image and compose.yaml set 12.',
     1,
     0,
     600,
   ),
   queueLimit: integer('Writes of a channel that may wait for the database; further ones get 503.', 10_000, 1, 1e6),
-  principalQueueLimit: integer('Writes of one principal that may wait; further ones wait for room.', 4_000, 1, 1e6),
+  principalQueueLimit: integer('Writes of one principal that may wait; further ones wait for capacity.', 4_000, 1, 1e6),
+  newOwnersPerHour: integer(
+    'Owners that one principal may bring in through the default group of a channel in an hour; further ones get 409.',
+    10_000,
+    1,
+    1e9,
+  ),
   principalRequests: integer('Requests of one principal in progress at a time; further ones wait.', 256, 1, 100_000),
   principalBodyBytes: integer(
     'Bytes of bodies of one principal in progress at a time; further ones wait.',
@@ -362,7 +369,7 @@ function readTokens(read: Reader, production: boolean): Pick<Config, 'tokens' | 
   if (text === undefined && tokensFile === undefined) {
     if (production) {
       read.mistakes.push(
-        `AUTH_TOKENS is required with NODE_ENV=production, or ${TOKENS_FILE}: name:role:sha256hex, comma-separated; \`npm run token\` makes one`,
+        `AUTH_TOKENS is required with NODE_ENV=production, or ${TOKENS_FILE}: name:role:sha256hex, comma-separated; \`node dist/src/token.js\` makes one`,
       )
     }
   } else if (text !== undefined && entries.length === 0) {

@@ -21,7 +21,8 @@ export const WEBHOOKS_FILE = 'WEBHOOKS_FILE'
 const MAX_FILE_LENGTH = 1_000_000
 const MAX_ENDPOINTS = 100
 const MAX_URL_LENGTH = 2_000
-const NAME = /^[A-Za-z0-9._-]{1,64}$/
+/** What an endpoint may be called. */
+export const ENDPOINT_NAME = /^[A-Za-z0-9._-]{1,64}$/
 const MEMBERS = ['name', 'url', 'secrets', 'types', 'channels']
 /** Secrets of the Standard Webhooks specification: 24 … 64 bytes, in base64 after a prefix. */
 const SECRET = /^whsec_([A-Za-z0-9+/]+={0,2})$/
@@ -44,7 +45,8 @@ export function parseWebhooksFile(text: string): ParsedFile<readonly WebhookEndp
   const names = new Map<string, number>()
   const mistakes = found.flatMap(({ endpoint, mistakes: wrong }, index) => {
     const name = endpoint.name.toLowerCase()
-    const twice = names.has(name) && NAME.test(name) ? ['another entry has this name, in this or another case'] : []
+    const twice =
+      names.has(name) && ENDPOINT_NAME.test(name) ? ['another entry has this name, in this or another case'] : []
     names.set(name, index)
     return [...wrong, ...twice].map((mistake) => `${WEBHOOKS_FILE}, entry ${index + 1}: ${mistake}`)
   })
@@ -62,7 +64,7 @@ function readEndpoint(entry: unknown): { endpoint: WebhookEndpoint; mistakes: st
     if (!MEMBERS.includes(member))
       mistakes.push(`${JSON.stringify(member.slice(0, 40))} is not known; there are ${MEMBERS.join(', ')}`)
   const { name, url, secrets } = given
-  if (typeof name !== 'string' || !NAME.test(name))
+  if (typeof name !== 'string' || !ENDPOINT_NAME.test(name))
     mistakes.push('name must be 1 to 64 characters of A-Z a-z 0-9 . _ -')
   if (typeof url !== 'string' || url.length > MAX_URL_LENGTH || !isSecureUrl(url))
     mistakes.push('url must begin with https://; http is for loopback alone')

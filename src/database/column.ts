@@ -57,12 +57,21 @@ export const WINDOW = {
 /** An integer within ±(2^53-1); `number` in the entity. */
 export const INTEGER = { type: 'bigint', transformer: integer } as const satisfies ColumnOptions
 
+const ASCII = { charset: 'ascii', collation: 'ascii_bin' } as const
+const UNICODE = { charset: 'utf8mb4', collation: 'utf8mb4_bin' } as const
+
 /** Text of any language with a maximum length, in code points, compared code point by code point. */
-export function unicode(length: number): { type: 'varchar'; length: number; charset: string; collation: string } {
-  return { type: 'varchar', length, charset: 'utf8mb4', collation: 'utf8mb4_bin' }
+export function unicode(length: number): { type: 'varchar'; length: number } & typeof UNICODE {
+  return { type: 'varchar', length, ...UNICODE }
 }
 
-/** ASCII text with a maximum length. */
-export function ascii(length: number): { type: 'varchar'; length: number } {
-  return { type: 'varchar', length }
+/** ASCII text with a maximum length, compared by bytes. */
+export function ascii(length: number): { type: 'varchar'; length: number } & typeof ASCII {
+  return { type: 'varchar', length, ...ASCII }
 }
+
+/** ASCII text with at most 65,535 bytes. */
+export const ASCII_TEXT = { type: 'text', ...ASCII } as const satisfies ColumnOptions
+
+/** Text of any language with at most 65,535 bytes; JSON. */
+export const UNICODE_TEXT = { type: 'text', ...UNICODE } as const satisfies ColumnOptions

@@ -24,6 +24,8 @@ export const CONNECTING = {
   connectTimeout: CONNECT_TIMEOUT_MS,
   queueLimit: MAX_WAITING_FOR_A_CONNECTION,
   idleTimeout: POOL_IDLE_MS,
+  // Otherwise the server counts and logs each connection that the pool gives up as aborted.
+  gracefulEnd: true,
   enableKeepAlive: true,
   keepAliveInitialDelay: 10_000,
 } as const
@@ -70,7 +72,8 @@ export function dataSourceOptions(
   const { connectTimeout, timezone, dateStrings, supportBigNumbers, bigNumberStrings, ...pooling } = CONNECTING
   return {
     ...common,
-    type: config.url.startsWith('mariadb:') ? 'mariadb' : 'mysql',
+    // As `mysql`, TypeORM writes NULL behind a computed column, which MariaDB refuses. MySQL accepts it without.
+    type: purpose === 'migration' || config.url.startsWith('mariadb:') ? 'mariadb' : 'mysql',
     driver: sessionDriver(purpose),
     database: server.database,
     timezone,

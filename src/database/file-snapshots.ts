@@ -44,6 +44,7 @@ class FileSnapshot implements Transaction {
   readonly dialect = 'sqlite'
   readonly clustered = false
   readonly idStep = 1
+  readonly statementBytes = Infinity
   readonly afterLockTimeout = false
 
   constructor(private readonly database: Database.Database) {}

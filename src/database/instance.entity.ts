@@ -1,6 +1,6 @@
 import { Column, Entity, PrimaryColumn } from 'typeorm'
 import type { Instant } from '../time/instant.js'
-import { ascii, INSTANT } from './column.js'
+import { ascii, INSTANT, unicode } from './column.js'
 
 /** The name of the table. */
 export const INSTANCES = 'service_instance'
@@ -13,7 +13,7 @@ export class InstanceRow {
   id!: string
 
   /** For people: its host and process id. */
-  @Column(ascii(128))
+  @Column(unicode(128))
   name!: string
 
   /** The version of its release. */

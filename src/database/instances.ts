@@ -9,8 +9,6 @@ import type { Transaction } from './transaction-runner.js'
 const PRESENT_SECONDS = 60
 /** Rows of instances that have been gone for this time are removed. */
 const FORGOTTEN_SECONDS = 600
-/** The tables of acts; release 0.1.0, which writes no heartbeats, is recognized by them. */
-const FIRST_RELEASE = { version: '0.1.0', tables: ['mail_act', 'sms_act'] } as const
 
 /** A running instance. */
 export interface Instance {
@@ -47,17 +45,14 @@ export async function removeHeartbeat(transaction: Transaction, id: string): Pro
   await transaction.execute(`DELETE FROM ${INSTANCES} WHERE id = ?`, [id])
 }
 
-/**
- * The instances that were running within the last minute, the oldest version first, including those of release 0.1.0,
- * which is recognized by its acts. One of those without a consume or reserve for a minute is not found.
- */
+/** The instances that were running within the last minute, the oldest version first. */
 export async function runningInstances(
   config: DatabaseConfig,
   entities: readonly EntityTarget<unknown>[],
 ): Promise<Instance[]> {
   if (isAbsent(config)) return []
   return connected(config, entities, async (dataSource, runner) => {
-    const found = [...(await named(dataSource, runner)), ...(await ofFirstRelease(dataSource, runner))]
+    const found = await named(dataSource, runner)
     return found.sort((a, b) => compareVersions(a.version, b.version) || (a.name < b.name ? -1 : 1))
   })
 }
@@ -91,40 +86,6 @@ async function named(dataSource: DataSource, runner: QueryRunner): Promise<Insta
     `SELECT name, version, ${ago} AS ago FROM ${INSTANCES} WHERE seen_at >= ${now(dialect, PRESENT_SECONDS)}`,
   )) as { name: string; version: string; ago: string | number }[]
   return rows.map(({ name, version, ago: elapsed }) => ({ name, version, secondsAgo: seconds(Number(elapsed)) }))
-}
-
-/**
- * Finds acts that only 0.1.0 writes: a `default_amount` for a consume or a reserve, whose amount is never absent. Acts
- * are found by their ids, which begin with their time.
- */
-async function ofFirstRelease(dataSource: DataSource, runner: QueryRunner): Promise<Instance[]> {
-  const dialect = dialectOf(dataSource)
-  const [clock] = (await runner.query(`SELECT ${milliseconds(dialect, now(dialect))} AS now`)) as [{ now: string }]
-  const present = Number(clock.now)
-  const found = new Map<string, Instance>()
-  for (const table of FIRST_RELEASE.tables) {
-    if (!(await runner.hasTable(table))) continue
-    const rows = (await runner.query(
-      `SELECT id, caller FROM ${table} WHERE id >= ? AND kind IN ('consume', 'reserve') AND default_amount IS NOT NULL ` +
-        'ORDER BY id DESC LIMIT 1',
-      [idOf(present - PRESENT_SECONDS * 1000)],
-    )) as { id: string; caller: string }[]
-    for (const { id, caller } of rows) {
-      const name = `what consumed for "${caller}" (${table} ${id})`
-      found.set(name, { name, version: FIRST_RELEASE.version, secondsAgo: seconds(present - timeOf(id)) })
-    }
-  }
-  return [...found.values()]
-}
-
-/** Less than every UUIDv7 of this time. */
-function idOf(milliseconds: number): string {
-  const digits = Math.max(0, milliseconds).toString(16).padStart(12, '0')
-  return `${digits.slice(0, 8)}-${digits.slice(8)}`
-}
-
-function timeOf(id: string): number {
-  return Number.parseInt(id.replace('-', '').slice(0, 12), 16)
 }
 
 function seconds(milliseconds: number): number {

@@ -1,17 +1,10 @@
 import { statSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
-import {
-  DataSource,
-  type EntityTarget,
-  type Migration,
-  MigrationExecutor,
-  type QueryRunner,
-  Table,
-  type TableColumnOptions,
-} from 'typeorm'
+import { DataSource, type EntityTarget, type Migration, MigrationExecutor, type QueryRunner } from 'typeorm'
 import type { DatabaseConfig } from '../config/config.js'
 import { dataSourceOptions } from './data-source-options.js'
-import { FINISHING, MIGRATIONS } from './migrations/index.js'
+import { FINISHING, FIRST, MIGRATIONS } from './migrations/index.js'
+import { ascii, createTables, generated, integer, nullable, unicode, unicodeText } from './migrations/tables.js'
 import { ensureWritable } from './sqlite-file.js'
 import { failedForTls, faultOf } from './store-error.js'
 
@@ -65,66 +58,35 @@ async function runPending(dataSource: DataSource, runner: QueryRunner, finish: b
   const empty = (await recorded(dataSource, runner)).length === 0
   const executor = new Executor(dataSource, runner, finish || empty)
   if ((await executor.getPendingMigrations()).length === 0) return []
-  await ensureAscii(runner)
-  await ensureMetadataTable(runner)
+  await ensureOwnTables(runner)
   return (await executor.executePendingMigrations()).map(({ name }) => name)
 }
 
-/** The only character sets of MySQL and MariaDB that do not store ASCII as single bytes. */
-const NOT_ASCII: readonly unknown[] = ['binary', 'swe7']
-
-/** The database's default character set is not usable for tables of the service. */
-class UnfitCharacterSet extends Error {}
-
-/** New tables use the database's default character set, and contain ASCII. */
-async function ensureAscii(runner: QueryRunner): Promise<void> {
-  if (runner.dataSource.options.type === 'better-sqlite3') return
-  const [row] = (await runner.query('SELECT @@character_set_database AS name, DATABASE() AS `database`')) as {
-    name: string
-    database: string
-  }[]
-  if (row === undefined || !NOT_ASCII.includes(row.name)) return
-  throw new UnfitCharacterSet(
-    `the default character set of the database ${row.database} is ${row.name}, which does not hold ASCII text: ` +
-      `ALTER DATABASE \`${row.database}\` CHARACTER SET utf8mb4, then start again`,
-  )
-}
-
 /**
- * Adds a primary key to TypeORM's table for the expressions of computed columns: Group Replication accepts no writes to
- * a table without one, and neither does a server with `sql_require_primary_key`.
+ * Creates TypeORM's own tables: as it makes them, their text has the database's default character set, and one of them
+ * no primary key. Group Replication accepts no writes to such a table, nor does `sql_require_primary_key`.
  */
-async function ensureMetadataTable(runner: QueryRunner): Promise<void> {
-  const { type, metadataTableName = 'typeorm_metadata' } = runner.dataSource.options
+async function ensureOwnTables(runner: QueryRunner): Promise<void> {
+  const { type, metadataTableName = 'typeorm_metadata', migrationsTableName = '' } = runner.dataSource.options
   if (type === 'better-sqlite3') return
-  const table = await runner.getTable(metadataTableName)
-  if (table === undefined) {
-    const text = ['database', 'schema', 'table', 'name'].map((name) => ({ name, type: 'varchar', length: '255' }))
-    await runner.createTable(
-      new Table({
-        name: metadataTableName,
-        columns: [
-          METADATA_KEY,
-          { name: 'type', type: 'varchar', length: '255' },
-          ...text.map((column) => ({ ...column, isNullable: true })),
-          { name: 'value', type: 'text', isNullable: true },
-        ],
-      }),
-      true,
-    )
-  } else if (table.primaryColumns.length === 0) {
-    await runner.query(
-      `ALTER TABLE \`${metadataTableName}\` ADD COLUMN \`id\` bigint NOT NULL AUTO_INCREMENT PRIMARY KEY`,
-    )
-  }
-}
-
-const METADATA_KEY: TableColumnOptions = {
-  name: 'id',
-  type: 'bigint',
-  isPrimary: true,
-  isGenerated: true,
-  generationStrategy: 'increment',
+  await createTables(runner, [
+    {
+      name: migrationsTableName,
+      columns: { id: { ...generated, type: 'int' }, timestamp: integer, name: ascii(255) },
+    },
+    {
+      name: metadataTableName,
+      columns: {
+        id: generated,
+        type: ascii(255),
+        database: nullable(unicode(255)),
+        schema: nullable(unicode(255)),
+        table: nullable(ascii(255)),
+        name: nullable(ascii(255)),
+        value: nullable(unicodeText),
+      },
+    },
+  ])
 }
 
 class Executor extends MigrationExecutor {
@@ -149,30 +111,26 @@ function isFinishing(name: string): boolean {
   return FINISHING.some((migration) => migration.name === name)
 }
 
-/** Has this migration run? */
-export async function hasRun(
-  dataSource: DataSource,
-  migration: { readonly name: string },
-  query = async (sql: string, values: string[]): Promise<unknown[]> => dataSource.query(sql, values),
-): Promise<boolean> {
-  const rows = await query(`SELECT 1 FROM \`${String(dataSource.options.migrationsTableName)}\` WHERE name = ?`, [
-    migration.name,
-  ])
-  return rows.length > 0
+/** The migrations by which the database and this version differ. */
+export interface SchemaDifference {
+  /** Those that wait for the operator's confirmation that no instance of the previous version is left. */
+  readonly unfinished: string[]
+  /** Those that this version does not know: a newer one ran them. */
+  readonly unknown: string[]
 }
 
-/** The migrations that wait for the operator's confirmation that no instance of the previous version is left. */
-export async function unfinished(dataSource: DataSource): Promise<string[]> {
-  const waiting: string[] = []
-  for (const migration of FINISHING) if (!(await hasRun(dataSource, migration))) waiting.push(migration.name)
-  return waiting
-}
-
-/** The migrations that the database has and this version does not know: a newer version ran them. */
-export async function unknownHere(dataSource: DataSource): Promise<string[]> {
-  const table = String(dataSource.options.migrationsTableName)
-  const rows: { name: string }[] = await dataSource.query(`SELECT name FROM \`${table}\` ORDER BY id`)
-  return notKnown(rows.map(({ name }) => name))
+/** The differences that an instance says at its start. */
+export async function schemaDifference(dataSource: DataSource): Promise<SchemaDifference> {
+  const runner = dataSource.createQueryRunner()
+  try {
+    const ran = await recorded(dataSource, runner)
+    return {
+      unfinished: FINISHING.map(({ name }) => name).filter((name) => !ran.includes(name)),
+      unknown: notKnown(ran),
+    }
+  } finally {
+    await runner.release()
+  }
 }
 
 function notKnown(names: readonly string[]): string[] {
@@ -215,12 +173,25 @@ export function isAbsent(config: DatabaseConfig): boolean {
   return config.kind === 'sqlite' && statSync(config.path, { throwIfNoEntry: false }) === undefined
 }
 
+/**
+ * The names of the migrations that the database has, oldest first.
+ * @throws OtherHistory it does not begin with this product's first one
+ */
 async function recorded(dataSource: DataSource, runner: QueryRunner): Promise<string[]> {
   const table = String(dataSource.options.migrationsTableName)
   if (!(await runner.hasTable(table))) return []
-  return ((await runner.query(`SELECT name FROM \`${table}\` ORDER BY id`)) as { name: string }[]).map(
-    ({ name }) => name,
-  )
+  const rows = (await runner.query(`SELECT name FROM \`${table}\` ORDER BY id`)) as { name: string }[]
+  const names = rows.map(({ name }) => name)
+  if (names[0] !== undefined && names[0] !== FIRST.name) throw new OtherHistory(names[0])
+  return names
+}
+
+class OtherHistory extends Error {
+  constructor(name: string) {
+    super(
+      `it was made by a version before 1.0.0 (${name}), whose data this version cannot use: name an empty database in DATABASE_URL`,
+    )
+  }
 }
 
 class UnknownMigration extends Error {
@@ -257,7 +228,7 @@ export async function connected<T>(
       // work that has waited has waited long enough.
       const hopeless =
         error instanceof WaitedInVain ||
-        error instanceof UnfitCharacterSet ||
+        error instanceof OtherHistory ||
         error instanceof UnknownMigration ||
         failedForTls(error) ||
         (!dataSource.isInitialized && faultOf(error) === 'broken')

@@ -120,15 +120,19 @@ export class RowCodec<T extends ObjectLiteral> {
     return `${this.table} ${alias} ${dialect === 'mysql' ? 'FORCE INDEX (PRIMARY)' : ''}`
   }
 
+  /** As many NULLs as `columns` has columns, for a UNION. */
+  get nulls(): string {
+    return this.readFields.map(() => 'NULL').join(', ')
+  }
+
   /** Every column with the table's alias. */
   columnsOf(alias: string): string {
     return this.readFields.map((field) => `${alias}.${field.column}`).join(', ')
   }
 
   /**
-   * The condition that a column equals this number or this ASCII text, compared by bytes on every store. On a server,
-   * the column's character set and collation come from the database's defaults: they may consider `Boss` and `boss`
-   * equal, ignore a trailing blank, or reject a comparison with a text that they cannot represent.
+   * The condition that a column equals this number or this ASCII text, compared by bytes on every store. A server's
+   * collations ignore trailing blanks, and a column of ASCII cannot be compared with other text.
    * @param alias of the table in the statement
    */
   equals(dialect: Dialect, alias: string, property: keyof T & string, value: string | number): Condition {
@@ -136,8 +140,7 @@ export class RowCodec<T extends ObjectLiteral> {
     if (typeof value === 'number' || dialect === 'sqlite') return { sql: `${column} = ?`, values: [value] }
     if (!ASCII.test(value)) return { sql: '1 = 0', values: [] }
     // The first half finds the rows by an index.
-    const bytes = `CAST(CONVERT(${column} USING utf8mb4) AS BINARY)`
-    return { sql: `${column} = ? AND ${bytes} = CAST(? AS BINARY)`, values: [value, value] }
+    return { sql: `${column} = ? AND CAST(${column} AS BINARY) = CAST(? AS BINARY)`, values: [value, value] }
   }
 
   /** A property's value, converted for a placeholder. */
@@ -164,24 +167,36 @@ export class RowCodec<T extends ObjectLiteral> {
   }
 
   /**
-   * INSERT statements for any number of rows, split so that none exceeds the stores' limit of placeholders. Each writes
-   * every column that the store does not generate; missing values are null.
+   * INSERT statements for any number of rows, split so that none exceeds the stores' limits of placeholders and bytes;
+   * a row that is too large for any statement has one of its own. Each writes every column that the store does not
+   * generate; missing values are null.
+   * @param limits of the transaction that runs them
    */
-  inserts(rows: readonly Partial<T>[]): { sql: string; values: Scalar[] }[] {
-    const most = Math.floor(MAX_PLACEHOLDERS / this.insertedFields.length)
-    const statements = []
-    for (let start = 0; start < rows.length; start += most) {
-      const part = rows.slice(start, start + most)
-      const values: Scalar[] = []
-      for (const row of part) {
-        for (const { property, kind } of this.insertedFields) values.push(bound(kind, row[property]))
+  inserts(
+    rows: readonly Partial<T>[],
+    { statementBytes }: { readonly statementBytes: number },
+  ): { sql: string; values: Scalar[] }[] {
+    const { insertedFields, insertTuple } = this
+    const statements: { rows: number; values: Scalar[] }[] = []
+    let room = 0
+    for (const row of rows) {
+      const values = insertedFields.map(({ property, kind }) => bound(kind, row[property]))
+      const size = values.reduce<number>((sum, value) => sum + sizeOf(value), insertTuple.length)
+      let last = statements.at(-1)
+      if (last === undefined || size > room || last.values.length + values.length > MAX_PLACEHOLDERS) {
+        last = { rows: 0, values: [] }
+        statements.push(last)
+        // The rest is for the beginning of the statement, and for a clause at its end.
+        room = statementBytes - 4 * this.insertHead.length
       }
-      statements.push({
-        sql: this.insertHead + `${this.insertTuple}, `.repeat(part.length - 1) + this.insertTuple,
-        values,
-      })
+      last.rows += 1
+      last.values.push(...values)
+      room -= size
     }
-    return statements
+    return statements.map(({ rows: count, values }) => ({
+      sql: this.insertHead + `${insertTuple}, `.repeat(count - 1) + insertTuple,
+      values,
+    }))
   }
 
   /**
@@ -227,7 +242,6 @@ function bound(kind: Field['kind'], value: unknown): Scalar {
   return kind === 'instant' && typeof value === 'number' ? instantToStore(value) : ((value ?? null) as Scalar)
 }
 
-/** All text in columns without their own character set. */
 const ASCII = /^[\0-\x7f]*$/
 
 /** SQLite accepts 32,766 placeholders in a statement, MySQL any number in a text query. */
@@ -236,6 +250,12 @@ const MAX_PLACEHOLDERS = 32_000
 // Back-ticks are MySQL's quotes, and SQLite accepts them, too.
 function quote(name: string): string {
   return `\`${name}\``
+}
+
+/** The maximum size of a value in the text of a statement, in bytes. */
+export function sizeOf(value: Scalar): number {
+  // A UTF-16 unit takes three bytes at most, an escaped one two; a number has 17 digits, signs and an exponent at most.
+  return typeof value === 'string' ? 3 * value.length + 2 : 24
 }
 
 /** `?, ?, ?` for a list of values. */

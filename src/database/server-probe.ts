@@ -30,6 +30,7 @@ export async function probeServer(server: ServerOptions): Promise<Found> {
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<never>((_resolve, reject) => {
     timer = setTimeout(() => {
+      connection.destroy()
       reject(Object.assign(new Error(`no answer within ${PATIENCE_MS} ms`), { code: 'ETIMEDOUT' }))
     }, PATIENCE_MS)
   })
@@ -62,6 +63,7 @@ export async function probeServer(server: ServerOptions): Promise<Found> {
 
   function end(): void {
     clearTimeout(timer)
-    connection.destroy()
+    // In order, unless it is destroyed: the server counts and logs other ends as aborted.
+    connection.end()
   }
 }

@@ -9,6 +9,8 @@ export interface ServerFacts {
   readonly clustered: boolean
   /** The distance between the generated ids of one INSERT: `auto_increment_increment`. */
   readonly idStep: number
+  /** The maximum size of a packet to the server: half of its `max_allowed_packet`, in bytes. */
+  readonly packetBytes: number
 }
 
 /**
@@ -37,7 +39,7 @@ const FACTS = new WeakMap<object, ServerFacts>()
 
 /** The known properties of a pooled connection's server. */
 export function factsOf(connection: object): ServerFacts {
-  return FACTS.get(connection) ?? { clustered: false, idStep: 1 }
+  return FACTS.get(connection) ?? { clustered: false, idStep: 1, packetBytes: Infinity }
 }
 
 /**
@@ -81,8 +83,9 @@ async function tell(connection: PoolConnection, purpose: Purpose): Promise<void>
   const clustered = cluster !== 'none'
   // A read waits until this node has applied the commits of other nodes.
   if (clustered && purpose === 'service') await say(connection, WAITS_FOR_OTHERS[cluster])
-  const [row] = (await say(connection, 'SELECT @@auto_increment_increment AS step')) as { step: unknown }[]
-  FACTS.set(connection, { clustered, idStep: Number(row?.step ?? 1) })
+  const facts = 'SELECT @@auto_increment_increment AS step, @@max_allowed_packet AS packet'
+  const [row] = (await say(connection, facts)) as { step: unknown; packet: unknown }[]
+  FACTS.set(connection, { clustered, idStep: Number(row?.step ?? 1), packetBytes: Number(row?.packet ?? Infinity) / 2 })
 }
 
 /**
@@ -90,7 +93,7 @@ async function tell(connection: PoolConnection, purpose: Purpose): Promise<void>
  * strict mode, checked unique keys, no limit on rows, no veto on statements without a key, transactional tables.
  */
 const EVERY_SESSION = [
-  'NAMES utf8mb4',
+  'NAMES utf8mb4 COLLATE utf8mb4_bin',
   'autocommit = 1',
   "completion_type = 'NO_CHAIN'",
   "time_zone = '+00:00'",

@@ -2,7 +2,7 @@ import type Database from 'libsql'
 import type { PoolConnection, QueryError, ResultSetHeader } from 'mysql2'
 import type { QueryRunner } from 'typeorm'
 import { STATEMENT_TIMEOUT_MS } from './data-source-options.js'
-import type { Dialect, RawRow, Scalar } from './row-codec.js'
+import { type Dialect, type RawRow, type Scalar, sizeOf } from './row-codec.js'
 import { factsOf } from './session-settings.js'
 import { StatementLog } from './statement-log.js'
 
@@ -34,6 +34,8 @@ export interface Transaction {
   readonly clustered: boolean
   /** The distance between the generated ids of one INSERT. */
   readonly idStep: number
+  /** The maximum size of a statement, in bytes; `RowCodec.inserts` keeps to it. */
+  readonly statementBytes: number
   /**
    * Did the previous attempt end because another session kept a row locked? Waiting for that lock again would take as
    * long again.
@@ -97,6 +99,7 @@ export class ServerSession implements Session {
   readonly dialect = 'mysql'
   readonly clustered: boolean
   readonly idStep: number
+  readonly statementBytes: number
   /** Statements to send with the next one. */
   private waiting: Statement[] = []
 
@@ -105,7 +108,7 @@ export class ServerSession implements Session {
     readonly afterLockTimeout: boolean,
     private readonly watchers: StatementWatchers = {},
   ) {
-    ;({ clustered: this.clustered, idStep: this.idStep } = factsOf(connection))
+    ;({ clustered: this.clustered, idStep: this.idStep, packetBytes: this.statementBytes } = factsOf(connection))
   }
 
   async begin(): Promise<void> {
@@ -149,9 +152,9 @@ export class ServerSession implements Session {
   }
 
   /**
-   * Sends the pending statements and these, in one packet. A node of a cluster gets them one by one: on Galera, after
-   * another node's write had rolled back a transaction in the middle of a packet, the rest of the packet took effect
-   * outside any transaction, and COMMIT succeeded.
+   * Sends the pending statements and these, in one packet, or in several if the server would refuse it. A node of a
+   * cluster gets them one by one: on Galera, after another node's write had rolled back a transaction in the middle of
+   * a packet, the rest of the packet took effect outside any transaction, and COMMIT succeeded.
    * @returns the results of these statements
    */
   private async send(statements: readonly Statement[]): Promise<unknown[]> {
@@ -159,10 +162,25 @@ export class ServerSession implements Session {
     const before = all.length - statements.length
     this.waiting = []
     const results: unknown[] = []
-    for (const packet of this.clustered ? all.map((one) => [one]) : [all]) {
+    for (const packet of this.packetsOf(all)) {
       results.push(...(await this.sendPacket(packet)))
     }
     return results.slice(before)
+  }
+
+  private packetsOf(statements: readonly Statement[]): Statement[][] {
+    const packets: Statement[][] = []
+    let room = 0
+    for (const statement of statements) {
+      const size = statementSize(statement)
+      if (packets.length === 0 || size > room || this.clustered) {
+        packets.push([])
+        room = this.statementBytes
+      }
+      packets.at(-1)?.push(statement)
+      room -= size
+    }
+    return packets
   }
 
   private async sendPacket(packet: readonly Statement[]): Promise<unknown[]> {
@@ -193,11 +211,17 @@ export class ServerSession implements Session {
   }
 }
 
+/** The maximum size of a statement with its values, in bytes. */
+function statementSize({ sql, values = [] }: Statement): number {
+  return values.reduce<number>((sum, value) => sum + sizeOf(value), sql.length)
+}
+
 /** A session on the only connection to a SQLite file. */
 export class FileSession implements Session {
   readonly dialect = 'sqlite'
   readonly clustered = false
   readonly idStep = 1
+  readonly statementBytes = Infinity
   readonly afterLockTimeout = false
 
   constructor(

@@ -67,17 +67,6 @@ describe('shared reads', () => {
     expect(await Promise.all(asked)).toEqual(['a0', 'a0', 'b0', 'b0'])
   })
 
-  it('answer requests whose value is a promise when it resolves, and the others before', async () => {
-    let count = (_total: number): void => undefined
-    const slow = new Promise<number>((resolve) => (count = resolve))
-    const shared = new SharedReads<string, number>(async (keys) => keys.map((key) => (key === 'slow' ? slow : 1)))
-    const [fast, last] = [shared.get('fast'), shared.get('slow')]
-    await turn()
-    expect(await fast).toBe(1)
-    count(2)
-    expect(await last).toBe(2)
-  })
-
   it('fail together if the database is not available, without a further read', async () => {
     const store = new Store()
     const asked = Promise.allSettled(store.ask('abc'))
@@ -132,7 +121,7 @@ interface Asked {
   answer: string | undefined
 }
 
-/** A read with the halves of it that are read again. */
+/** A read; if it breaks, with the reads of each of its keys. */
 interface ModelRead {
   readonly number: number
   readonly keys: readonly string[]
@@ -210,12 +199,11 @@ class Model {
 
   private async read(keys: readonly string[]): Promise<string[]> {
     const first = this.first.getStore()!
-    const half = this.byFirst.get(first)
-    const read = half ?? this.begun(first, keys)
+    const read = this.byFirst.get(first) ?? this.begun(first, keys)
     const { ms } = this.script[read.number % this.script.length]!
     await new Promise((resolve) => setTimeout(resolve, ms))
     const broken = keys.find((key) => key === key.toUpperCase())
-    // The last of its halves has been read where there is none with the last of its keys to follow.
+    // If it is repeated for each of its keys, it ends with the last of them.
     read.ended = read.refused || ((broken === undefined || keys.length === 1) && keys.at(-1) === read.keys.at(-1))
     if (read.refused) throw Object.assign(new Unavailable('database_away'), { message: 'refused' })
     if (broken !== undefined) throw new Error(keys.length === 1 ? `${broken} is broken` : 'some are broken')

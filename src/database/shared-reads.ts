@@ -33,7 +33,7 @@ interface Gathering<K, V> {
   readonly found: Promise<readonly Found<V>[]>
 }
 
-type Found<V> = V | Promise<V> | Failure
+type Found<V> = V | Failure
 
 /** Why a key could not be read. */
 class Failure {
@@ -47,8 +47,8 @@ class Failure {
  * - Each read begins after all of its requests have arrived, so a caller reads what it has written. Only `perSecond`
  *   limits this.
  * - Others do not wait for a read that takes longer than 20 ms: up to three run at once.
- * - A read that fails is repeated in halves, so that only the keys that break it fail. A ServiceError fails all of
- *   them: the database is not available, or the request is refused.
+ * - A read that fails is repeated for each of its keys, so that only those that break it fail. A ServiceError fails all
+ *   of them: the database is not available, or the request is refused.
  * - A read belongs to the asynchronous context (trace) of its first request.
  *
  * Results are shared, and must not be changed.
@@ -72,7 +72,7 @@ export class SharedReads<K, V> {
 
   /** @param read finds the values of different keys, in their order */
   constructor(
-    private readonly read: (keys: readonly K[]) => Promise<readonly (V | Promise<V>)[]>,
+    private readonly read: (keys: readonly K[]) => Promise<readonly V[]>,
     { most = MAX_KEYS, keyOf = (key) => key, alone = false, perSecond = Infinity }: SharedReadsOptions<K> = {},
   ) {
     this.most = alone ? 1 : most
@@ -108,7 +108,7 @@ export class SharedReads<K, V> {
       this.beginReady()
     })
     try {
-      return await this.halving(keys)
+      return await this.found(keys)
     } finally {
       this.running.delete(this.placeOf(keys))
       this.beginReady()
@@ -161,13 +161,12 @@ export class SharedReads<K, V> {
     else forget()
   }
 
-  private async halving(keys: readonly K[]): Promise<readonly Found<V>[]> {
+  private async found(keys: readonly K[]): Promise<readonly Found<V>[]> {
     try {
       return await this.read(keys)
     } catch (error) {
       if (error instanceof ServiceError || keys.length === 1) return keys.map(() => new Failure(error))
-      const half = Math.ceil(keys.length / 2)
-      return [...(await this.halving(keys.slice(0, half))), ...(await this.halving(keys.slice(half)))]
+      return (await Promise.all(keys.map(async (key) => this.found([key])))).flat()
     }
   }
 }

@@ -1,8 +1,9 @@
-import { Logger, type OnApplicationBootstrap, type OnModuleDestroy } from '@nestjs/common'
+import { Logger, type OnApplicationBootstrap } from '@nestjs/common'
 import { type Clock, STEADY_MS, SystemClock } from '../clock/clock.js'
 import { type Followed, FollowedClock, STEP_MS, type TimeSample } from '../clock/followed-clock.js'
 import type { Instant } from '../time/instant.js'
 import { instantFromStore } from './column.js'
+import { PeriodicTask } from './periodic-task.js'
 import type { Transaction, TransactionRunner } from './transaction-runner.js'
 
 /** The interval between samples, in milliseconds: each is one statement that reads no row. */
@@ -26,10 +27,8 @@ export async function presentOf(transaction: Transaction): Promise<Instant> {
  * The service's only clock: that of the database server, which all instances share. It is read in the background;
  * requests never wait for it. With SQLite it is the host's.
  */
-export class StoreClock extends FollowedClock implements OnApplicationBootstrap, OnModuleDestroy {
+export class StoreClock extends FollowedClock implements OnApplicationBootstrap {
   private readonly logger = new Logger('Clock')
-  private timer: NodeJS.Timeout | undefined
-  private running: Promise<void> | undefined
   private toldAt = -Infinity
   private stepTold = false
   private hostTold = false
@@ -41,6 +40,7 @@ export class StoreClock extends FollowedClock implements OnApplicationBootstrap,
     private readonly host: Clock,
   ) {
     super()
+    new PeriodicTask(transactions, 'clock', EVERY_MS, async () => this.ask(), 'reads')
   }
 
   /** Creates a clock that has already read the store's time. @throws if the store cannot be read */
@@ -57,22 +57,9 @@ export class StoreClock extends FollowedClock implements OnApplicationBootstrap,
 
   onApplicationBootstrap(): void {
     this.compareHost()
-    this.timer = setInterval(() => {
-      this.running ??= this.ask()
-        // The user of an unavailable store logs that; the clock extrapolates, and is not steady.
-        .catch(() => undefined)
-        .finally(() => {
-          this.running = undefined
-        })
-    }, EVERY_MS)
-    this.timer.unref()
   }
 
-  async onModuleDestroy(): Promise<void> {
-    clearInterval(this.timer)
-    await this.running
-  }
-
+  /** If it fails, the clock extrapolates, and is not steady. */
   private async ask(): Promise<void> {
     const followed = this.follow(await this.sample())
     if (followed.what === 'stepped') this.onStep?.()

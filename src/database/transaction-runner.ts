@@ -1,9 +1,10 @@
 import { statfs } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { OnApplicationShutdown } from '@nestjs/common'
+import type { OnApplicationBootstrap, OnApplicationShutdown, OnModuleDestroy } from '@nestjs/common'
 import type { DataSource } from 'typeorm'
 import { ServiceError } from '../error/service-error.js'
+import type { PeriodicTask } from './periodic-task.js'
 import { type ConnectionCounts, Pools } from './pools.js'
 import type { Dialect } from './row-codec.js'
 import { serverOf } from './server.js'
@@ -33,7 +34,7 @@ import { Turns } from './turns.js'
 export type { Statement, Transaction, WriteResult } from './session.js'
 export { StoreUnavailable } from './store-error.js'
 
-/** Reads that take the turns of one party. */
+/** Reads that take the turns of one flow. */
 export type Reads = Pick<TransactionRunner, 'dialect' | 'read'>
 
 /** Observes the use of the store by all reads and writes; for metrics. Every time is in seconds. */
@@ -52,7 +53,7 @@ export interface TransactionObserver {
   committed(seconds: number): void
 }
 
-// The service's own parties; no principal's name contains a bracket.
+// The service's own flows; no principal's name contains a bracket.
 const BACKGROUND = '(background)'
 const WRITES = '(writes)'
 const SNAPSHOTS = '(snapshots)'
@@ -85,10 +86,10 @@ const MAX_PAUSE_MS = 250
  * - MySQL/MariaDB: READ COMMITTED, one pooled connection per unit; statements that need no answer are sent in one
  *   packet with the next one that does (ServerSession). SQLite: one connection for all, and a transaction begins
  *   IMMEDIATE.
- * - Reads take turns by party (Turns); on SQLite, so do units. A turn is one attempt: during the pause before the next
+ * - Reads take turns by flow (Turns); on SQLite, so do units. A turn is one attempt: during the pause before the next
  *   attempt, others have their turn. `look` waits for no turn.
  */
-export class TransactionRunner implements OnApplicationShutdown {
+export class TransactionRunner implements OnApplicationBootstrap, OnModuleDestroy, OnApplicationShutdown {
   /** The SQL dialect of the store. */
   readonly dialect: Dialect
   private readonly watch: StoreWatch
@@ -102,6 +103,9 @@ export class TransactionRunner implements OnApplicationShutdown {
   storeObserver: StoreObserver | undefined
   /** The tracer of requests; at most one. */
   tracer: StatementTracer | undefined
+
+  /** The work that is repeated in the background, as long as the application runs. */
+  readonly tasks = new Set<PeriodicTask>()
 
   constructor(
     private readonly dataSource: DataSource,
@@ -143,6 +147,14 @@ export class TransactionRunner implements OnApplicationShutdown {
     return counts && { ...counts, waiting: counts.waiting + this.turns.size }
   }
 
+  onApplicationBootstrap(): void {
+    for (const task of this.tasks) task.start()
+  }
+
+  async onModuleDestroy(): Promise<void> {
+    await Promise.all([...this.tasks].map(async (task) => task.stop()))
+  }
+
   /** Stops the watch over the store, and closes its connections for writes. */
   async onApplicationShutdown(): Promise<void> {
     this.watch.stop()
@@ -167,20 +179,20 @@ export class TransactionRunner implements OnApplicationShutdown {
 
   /**
    * Runs statements that only read, outside a transaction: each sees what is committed when it starts.
-   * @param party the party whose turn it takes; if absent, the service's own
+   * @param flow the flow whose turn it takes; if absent, the service's own
    */
-  async read<T>(unit: (transaction: Transaction) => Promise<T>, party = BACKGROUND): Promise<T> {
+  async read<T>(unit: (transaction: Transaction) => Promise<T>, flow = BACKGROUND): Promise<T> {
     return this.withRetries('read', async (how) =>
-      this.turns.run(party, how.deadline, async () => this.readOnce(unit, how)),
+      this.turns.run(flow, how.deadline, async () => this.readOnce(unit, how)),
     )
   }
 
   /**
-   * Returns reads that take the turns of one party.
-   * @param party a principal's name; or a name in brackets for reads that several callers share
+   * Returns reads that take the turns of one flow.
+   * @param flow a principal's name; or a name in brackets for reads that several callers share
    */
-  readsOf(party: string): Reads {
-    return { dialect: this.dialect, read: async (unit) => this.read(unit, party) }
+  readsOf(flow: string): Reads {
+    return { dialect: this.dialect, read: async (unit) => this.read(unit, flow) }
   }
 
   /** The same for a short check of the store's availability, which takes no turn and waits for no other read. */

@@ -39,7 +39,7 @@ afterEach(async () => {
 })
 
 describe('turns', () => {
-  it('start work while there is a place, but never give one party all places', async () => {
+  it('start work while there is a place, but never give one flow all places', async () => {
     const { turns, began, want } = bench(4)
     for (const name of ['a1', 'a2', 'a3', 'a4', 'a5']) void want(name)
     expect(began).toEqual(['a1', 'a2', 'a3'])
@@ -48,7 +48,7 @@ describe('turns', () => {
     expect(turns.size).toBe(2)
   })
 
-  it('alternate between parties, regardless of their order of arrival', async () => {
+  it('alternate between flows, regardless of their order of arrival', async () => {
     const { began, want, end } = bench(1)
     for (const name of ['a1', 'a2', 'a3', 'b1', 'c1', 'b2']) void want(name)
     for (const name of ['a1', 'a2', 'b1', 'c1', 'a3', 'b2']) await end(name)
@@ -68,9 +68,9 @@ describe('turns', () => {
   it('yield the event loop between two pieces of work if there is only one place', async () => {
     const turns = new Turns(1)
     const order: string[] = []
-    const all = ['a', 'b', 'c'].map(async (party) =>
-      turns.run(party, later(), async () => {
-        order.push(party)
+    const all = ['a', 'b', 'c'].map(async (flow) =>
+      turns.run(flow, later(), async () => {
+        order.push(flow)
         setImmediate(() => order.push('others'))
       }),
     )
@@ -93,7 +93,7 @@ describe('turns', () => {
     expect(turns.size).toBe(0)
   })
 
-  it('refuse at once requests of one party beyond a thousand', async () => {
+  it('refuse at once requests of one flow beyond a thousand', async () => {
     const { turns, want } = bench(1)
     const waiting = Array.from({ length: 1_001 }, async (_, n) => want(`a${n}`))
     await expect(want('a1001')).rejects.toMatchObject({ reason: 'database_turn' })

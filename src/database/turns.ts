@@ -1,12 +1,12 @@
 import { Unavailable } from '../error/service-error.js'
 import { FairSemaphore } from '../fairness/fair-semaphore.js'
 
-/** The maximum number of waiting reads of one party; further ones are refused at once. */
+/** The maximum number of waiting reads of one flow; further ones are refused at once. */
 const MAX_WAITING_OF_ONE = 1_000
 
 /**
- * Limits the concurrent work at the store; parties take turns for further work. With more than one place, one party
- * never has all of them, so another party usually finds one free.
+ * Limits the concurrent work at the store; flows take turns for further work. With more than one place, one flow
+ * never has all of them, so another flow usually finds one free.
  */
 export class Turns {
   private readonly semaphore: FairSemaphore
@@ -23,20 +23,20 @@ export class Turns {
   }
 
   /**
-   * Runs work when it is its party's turn.
+   * Runs work when it is its flow's turn.
    * @param deadline by `performance.now()`, the end of the wait
-   * @throws ServiceError unavailable if too much work of the party waits, or its turn does not come in time
+   * @throws ServiceError unavailable if too much work of the flow waits, or its turn does not come in time
    */
-  async run<T>(party: string, deadline: number, work: () => Promise<T>): Promise<T> {
+  async run<T>(flow: string, deadline: number, work: () => Promise<T>): Promise<T> {
     const { semaphore } = this
-    const wait = semaphore.acquire(party, 0, deadline - performance.now())
+    const wait = semaphore.acquire(flow, 0, deadline - performance.now())
     if (wait !== undefined && !(await wait.granted)) throw new Unavailable('database_turn')
     try {
       return await work()
     } finally {
       // Work on a file blocks the event loop, so other tasks run between two pieces of it.
-      if (this.places === 1 && semaphore.waiting > 0) setImmediate(() => semaphore.release(party, 0))
-      else semaphore.release(party, 0)
+      if (this.places === 1 && semaphore.waiting > 0) setImmediate(() => semaphore.release(flow, 0))
+      else semaphore.release(flow, 0)
     }
   }
 }

@@ -9,6 +9,8 @@ export type ErrorCode =
   | 'quota_not_found'
   | 'operation_not_found'
   | 'change_set_not_found'
+  | 'group_not_found'
+  | 'member_not_found'
   | 'route_not_found'
   | 'method_not_allowed'
   | 'quota_exceeded'
@@ -23,6 +25,12 @@ export type ErrorCode =
   | 'cursor_expired'
   | 'change_set_state'
   | 'change_set_differs'
+  | 'group_name_taken'
+  | 'group_not_empty'
+  | 'default_group_taken'
+  | 'nothing_to_reset'
+  | 'too_many_new_owners'
+  | 'too_many_rows'
   | 'payload_too_large'
   | 'unsupported_media_type'
   | 'idempotency_key_reused'
@@ -31,7 +39,7 @@ export type ErrorCode =
 
 /**
  * The reason of an `unavailable`, for operators: a label of metrics and a field of the request's log line. A new reason
- * without a detail for the caller does not compile, and one that docs/operations.md does not explain fails a test.
+ * without a detail for the caller does not compile, and one that docs/run/operations.md does not explain fails a test.
  */
 export type UnavailableReason =
   /** The process is shutting down. */
@@ -46,8 +54,6 @@ export type UnavailableReason =
   | 'caller_gone'
   /** Another transaction keeps the owner locked. */
   | 'owner_locked'
-  /** The request requires a finished upgrade (`npm run migrate -- --finish`). */
-  | 'upgrading'
   /** The totals from which a series is read are behind. */
   | 'totals_behind'
   /** The request waited too long for its turn at the database, behind others of the same principal. */
@@ -79,8 +85,6 @@ const UNAVAILABLE: Readonly<Record<UnavailableReason, string>> = {
   queue_full: `Too many requests are waiting. ${AGAIN}`,
   caller_gone: 'The caller closed the connection.',
   owner_locked: `Another transaction keeps this owner locked. ${AGAIN}`,
-  upgrading:
-    'Caps can be created after the upgrade of the service is finished: its operator runs `migrate -- --finish`.',
   totals_behind: 'The totals of usage are being built from the ledger. Try again later.',
   database_turn: `The request waited too long for the database, behind others of this caller. ${AGAIN}`,
   provider_away: 'The identity provider cannot be reached, and the token names an unknown key.',

@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import { FairQueue } from './fair-queue.js'
 
 describe('a fair queue', () => {
-  it('gives each party a turn', () => {
+  it('gives each flow a turn', () => {
     const queue = new FairQueue<string>()
     for (const item of ['a1', 'a2', 'a3', 'a4', 'b1', 'c1', 'c2']) queue.push(item[0] ?? '', item)
     expect(queue.take(5)).toEqual(['a1', 'b1', 'c1', 'a2', 'c2'])
@@ -11,7 +11,7 @@ describe('a fair queue', () => {
     expect(queue.take(5)).toEqual([])
   })
 
-  it('continues after the party that was served last', () => {
+  it('continues after the flow that was served last', () => {
     const queue = new FairQueue<string>()
     for (const item of ['a1', 'b1', 'c1', 'a2', 'b2', 'c2']) queue.push(item[0] ?? '', item)
     expect(queue.take(2)).toEqual(['a1', 'b1'])
@@ -20,7 +20,7 @@ describe('a fair queue', () => {
     expect(queue.take(9)).toEqual(['b2', 'c2', 'd1'])
   })
 
-  it('takes no more items of one party than permitted', () => {
+  it('takes no more items of one flow than permitted', () => {
     const queue = new FairQueue<string>()
     for (const item of ['a1', 'a2', 'a3', 'a4', 'b1', 'c1', 'c2', 'c3']) queue.push(item[0] ?? '', item)
     expect(queue.take(9, 2)).toEqual(['a1', 'b1', 'c1', 'a2', 'c2'])
@@ -28,11 +28,11 @@ describe('a fair queue', () => {
     expect(queue.take(9, 2)).toEqual([])
   })
 
-  it('skips a party that may have no turn now, and keeps its place', () => {
+  it('skips a flow that may have no turn now, and keeps its place', () => {
     const queue = new FairQueue<string>()
     for (const item of ['a1', 'a2', 'b1', 'c1']) queue.push(item[0] ?? '', item)
-    expect(queue.takeOne((party) => party !== 'a')).toBe('b1')
-    expect(queue.takeOne((party) => party === 'd')).toBeUndefined()
+    expect(queue.takeOne((flow) => flow !== 'a')).toBe('b1')
+    expect(queue.takeOne((flow) => flow === 'd')).toBeUndefined()
     expect(queue.takeOne(() => true)).toBe('a1')
     expect(queue.size).toBe(2)
     expect([queue.takeOne(() => true), queue.takeOne(() => true), queue.takeOne(() => true)]).toEqual([
@@ -42,56 +42,56 @@ describe('a fair queue', () => {
     ])
   })
 
-  it('loses nothing, keeps the order of each party, and lets no party wait for more than one round of the others', () => {
+  it('loses nothing, keeps the order of each flow, and lets no flow wait for more than one round of the others', () => {
     const step = fc.oneof(
-      fc.record({ party: fc.constantFrom('a', 'b', 'c', 'd') }),
+      fc.record({ flow: fc.constantFrom('a', 'b', 'c', 'd') }),
       fc.record({ take: fc.integer({ min: 1, max: 7 }) }),
       fc.record({ drop: fc.nat() }),
     )
     fc.assert(
       fc.property(fc.array(step, { maxLength: 200 }), (steps) => {
-        const queue = new FairQueue<{ party: string; n: number }>()
+        const queue = new FairQueue<{ flow: string; n: number }>()
         const waiting = new Map<string, number[]>()
-        const queued = new Map<number, { party: string; n: number }>()
+        const queued = new Map<number, { flow: string; n: number }>()
         let n = 0
         for (const one of [...steps, { take: 1_000 }]) {
-          if ('party' in one) {
-            const item = { party: one.party, n }
+          if ('flow' in one) {
+            const item = { flow: one.flow, n }
             queued.set(n, item)
-            queue.push(one.party, item)
-            waiting.set(one.party, [...(waiting.get(one.party) ?? []), n])
+            queue.push(one.flow, item)
+            waiting.set(one.flow, [...(waiting.get(one.flow) ?? []), n])
             n += 1
             continue
           }
           if ('drop' in one) {
-            const all = [...waiting].flatMap(([party, line]) => line.map((place) => ({ party, n: place })))
+            const all = [...waiting].flatMap(([flow, line]) => line.map((place) => ({ flow, n: place })))
             const gone = all[one.drop % Math.max(1, all.length)]
             if (gone === undefined) continue
             const item = queued.get(gone.n)!
-            expect([queue.delete(gone.party, item), queue.delete(gone.party, item)]).toEqual([true, false])
+            expect([queue.delete(gone.flow, item), queue.delete(gone.flow, item)]).toEqual([true, false])
             waiting.set(
-              gone.party,
-              waiting.get(gone.party)!.filter((place) => place !== gone.n),
+              gone.flow,
+              waiting.get(gone.flow)!.filter((place) => place !== gone.n),
             )
             continue
           }
-          const parties = [...waiting.values()].filter((line) => line.length > 0).length
+          const flows = [...waiting.values()].filter((line) => line.length > 0).length
           const taken = queue.take(one.take)
-          const served = new Set(taken.slice(0, parties).map(({ party }) => party))
-          expect(served.size).toBe(Math.min(parties, taken.length))
-          for (const { party, n: place } of taken) expect(waiting.get(party)?.shift()).toBe(place)
+          const served = new Set(taken.slice(0, flows).map(({ flow }) => flow))
+          expect(served.size).toBe(Math.min(flows, taken.length))
+          for (const { flow, n: place } of taken) expect(waiting.get(flow)?.shift()).toBe(place)
           expect(queue.size).toBe([...waiting.values()].reduce((sum, line) => sum + line.length, 0))
           const longest = Math.max(0, ...[...waiting.values()].map((line) => line.length))
           const largest = queue.largest()
           expect(largest).toHaveLength(longest)
-          if (longest > 0) expect(largest.map(({ n: place }) => place)).toEqual(waiting.get(largest[0]!.party))
+          if (longest > 0) expect(largest.map(({ n: place }) => place)).toEqual(waiting.get(largest[0]!.flow))
         }
         expect(queue.size).toBe(0)
       }),
     )
   })
 
-  it('is full for a party that holds an equal share of it, and not for others', () => {
+  it('is full for a flow that holds an equal share of it, and not for others', () => {
     const queue = new FairQueue<string>(4)
     for (const item of ['a1', 'a2', 'a3', 'a4']) {
       expect(queue.isFullFor('a')).toBe(false)
@@ -104,12 +104,12 @@ describe('a fair queue', () => {
     expect([queue.isFullFor('a'), queue.isFullFor('b')]).toEqual([true, true])
   })
 
-  it('returns the items of the party that has most, by weight', () => {
+  it('returns the items of the flow that has most, by weight', () => {
     const queue = new FairQueue<string>()
     expect(queue.largest()).toEqual([])
     for (const item of ['a1', 'a2', 'a3', 'b1', 'b2']) queue.push(item[0] ?? '', item)
     expect(queue.largest()).toEqual(['a1', 'a2', 'a3'])
-    expect(queue.largest((party) => (party === 'b' ? 2 : 1))).toEqual(['b1', 'b2'])
+    expect(queue.largest((flow) => (flow === 'b' ? 2 : 1))).toEqual(['b1', 'b2'])
     expect(queue.size).toBe(5)
   })
 

@@ -1,4 +1,4 @@
-/** The items of one party. */
+/** The items of one flow. */
 interface Line<T> {
   readonly items: T[]
   /** The index of the first waiting item, so that taking an item has a constant cost. */
@@ -9,9 +9,9 @@ interface Line<T> {
 const MAX_TAKEN_KEPT = 1_000
 
 /**
- * A queue in which parties take turns, one item each (round robin): however many items one party adds, the next item of
- * another party is among the next taken. The items of one party keep their order. A party is a principal, or anything
- * else that is to have its own share.
+ * A queue in which flows take turns, one item each (round robin): however many items one flow adds, the next item of
+ * another flow is among the next taken. The items of one flow keep their order. A flow is what fair queueing calls
+ * so: the items of a principal, or of anything else that is to have its own share.
  */
 export class FairQueue<T> {
   /** The lines that are not empty, the next turn first. */
@@ -26,91 +26,91 @@ export class FairQueue<T> {
     return this.count
   }
 
-  /** The number of waiting items of one party. */
-  sizeOf(party: string): number {
-    const line = this.lines.get(party)
+  /** The number of waiting items of one flow. */
+  sizeOf(flow: string): number {
+    const line = this.lines.get(flow)
     return line === undefined ? 0 : line.items.length - line.next
   }
 
-  /** Returns whether a party may add no item: the queue is full, and the party holds at least an equal share of it. */
-  isFullFor(party: string): boolean {
-    return this.count >= this.limit && this.sizeOf(party) * this.lines.size >= this.limit
+  /** Returns whether a flow may add no item: the queue is full, and the flow holds at least an equal share of it. */
+  isFullFor(flow: string): boolean {
+    return this.count >= this.limit && this.sizeOf(flow) * this.lines.size >= this.limit
   }
 
-  /** Adds an item behind the others of its party. */
-  push(party: string, item: T): void {
-    const line = this.lines.get(party)
-    if (line === undefined) this.lines.set(party, { items: [item], next: 0 })
+  /** Adds an item behind the others of its flow. */
+  push(flow: string, item: T): void {
+    const line = this.lines.get(flow)
+    if (line === undefined) this.lines.set(flow, { items: [item], next: 0 })
     else line.items.push(item)
     this.count += 1
   }
 
-  /** Removes an item out of turn. @returns false if the party has no such item */
-  delete(party: string, item: T): boolean {
-    const line = this.lines.get(party)
+  /** Removes an item out of turn. @returns false if the flow has no such item */
+  delete(flow: string, item: T): boolean {
+    const line = this.lines.get(flow)
     const at = line === undefined ? -1 : line.items.indexOf(item, line.next)
     if (line === undefined || at === -1) return false
     line.items.splice(at, 1)
     this.count -= 1
-    if (line.next === line.items.length) this.lines.delete(party)
+    if (line.next === line.items.length) this.lines.delete(flow)
     return true
   }
 
   /**
    * Takes items in turns.
    * @param most maximum number of items
-   * @param mostOfOne maximum number of items of one party
+   * @param mostOfOne maximum number of items of one flow
    */
   take(most: number, mostOfOne: number = most): T[] {
     const taken: T[] = []
     const rounds = new Map<string, number>()
-    // A party that had a turn moves to the end, so the loop meets it again while it has items.
-    for (const [party, line] of this.lines) {
-      const round = rounds.get(party) ?? 0
+    // A flow that had a turn moves to the end, so the loop meets it again while it has items.
+    for (const [flow, line] of this.lines) {
+      const round = rounds.get(flow) ?? 0
       if (taken.length === most || round === mostOfOne) break
-      rounds.set(party, round + 1)
-      taken.push(this.shift(party, line))
+      rounds.set(flow, round + 1)
+      taken.push(this.shift(flow, line))
     }
     return taken
   }
 
   /**
    * Takes the next item.
-   * @param may returns whether the first item of a party may be taken; otherwise the party keeps its turn and is
+   * @param may returns whether the first item of a flow may be taken; otherwise the flow keeps its turn and is
    * skipped
    */
-  takeOne(may: (party: string, item: T) => boolean = () => true): T | undefined {
-    for (const [party, line] of this.lines) {
-      if (may(party, line.items[line.next] as T)) return this.shift(party, line)
+  takeOne(may: (flow: string, item: T) => boolean = () => true): T | undefined {
+    for (const [flow, line] of this.lines) {
+      if (may(flow, line.items[line.next] as T)) return this.shift(flow, line)
     }
     return undefined
   }
 
   /**
-   * The items of the party with the greatest weight, in order; the user of the queue removes some to make room.
+   * The items of the flow with the greatest weight, in order; the user of the queue removes some to make room.
    * @param weightOf the weight of an item
    */
-  largest(weightOf: (party: string) => number = () => 1): readonly T[] {
+  largest(weightOf: (flow: string) => number = () => 1): readonly T[] {
     let largest: Line<T> | undefined
     let most = 0
-    for (const [party, line] of this.lines) {
-      const weight = (line.items.length - line.next) * weightOf(party)
+    for (const [flow, line] of this.lines) {
+      const weight = (line.items.length - line.next) * weightOf(flow)
       if (weight > most) [largest, most] = [line, weight]
     }
     return largest?.items.slice(largest.next) ?? []
   }
 
-  private shift(party: string, line: Line<T>): T {
+  private shift(flow: string, line: Line<T>): T {
     const item = line.items[line.next] as T
     this.count -= 1
     line.next += 1
-    this.lines.delete(party)
+    this.lines.delete(flow)
     if (line.next === line.items.length) return item
     if (line.next === MAX_TAKEN_KEPT) {
       line.items.splice(0, line.next)
       line.next = 0
     }
-    this.lines.set(party, line)
+    this.lines.set(flow, line)
     return item
   }
 }

@@ -4,7 +4,7 @@ import fc from 'fast-check'
 import { FairSemaphore, type Limits, type Wait } from './fair-semaphore.js'
 
 const LONG_MS = 10_000
-const PARTIES = ['a', 'b', 'c']
+const FLOWS = ['a', 'b', 'c']
 
 /** An item that requests a place. */
 class Item {
@@ -13,12 +13,12 @@ class Item {
 
   constructor(
     private readonly semaphore: FairSemaphore,
-    readonly party: string,
+    readonly flow: string,
     readonly weight: number,
     told: (item: Item) => void = () => undefined,
     patienceMs = LONG_MS,
   ) {
-    this.wait = semaphore.acquire(party, weight, patienceMs)
+    this.wait = semaphore.acquire(flow, weight, patienceMs)
     if (this.wait === undefined) {
       told(this)
       return
@@ -32,7 +32,7 @@ class Item {
 
   /** Releases its place, or ends its wait. */
   end(): void {
-    if (this.state === 'granted') this.semaphore.release(this.party, this.weight)
+    if (this.state === 'granted') this.semaphore.release(this.flow, this.weight)
     else this.wait?.cancel()
   }
 }
@@ -46,18 +46,18 @@ describe('a fair semaphore', () => {
     jest.useRealTimers()
   })
 
-  it('has places at once, up to the share of each party', () => {
+  it('has places at once, up to the share of each flow', () => {
     const semaphore = new FairSemaphore({ weightOfOne: 10 })
-    const isTaken = (party: string, weight: number): boolean => semaphore.acquire(party, weight, LONG_MS) === undefined
+    const isTaken = (flow: string, weight: number): boolean => semaphore.acquire(flow, weight, LONG_MS) === undefined
     expect([isTaken('a', 4), isTaken('a', 6), isTaken('b', 10)]).toEqual([true, true, true])
     expect(isTaken('a', 1)).toBe(false)
-    expect([...semaphore.shares()].map(([party, { weight }]) => [party, weight])).toEqual([
+    expect([...semaphore.shares()].map(([flow, { weight }]) => [flow, weight])).toEqual([
       ['a', 10],
       ['b', 10],
     ])
   })
 
-  it('admits the items of a party in order of arrival', async () => {
+  it('admits the items of a flow in order of arrival', async () => {
     const semaphore = new FairSemaphore({ weightOfOne: 10 })
     const [six, two, five, one] = [6, 2, 5, 1].map((weight) => new Item(semaphore, 'a', weight))
     two!.end()
@@ -112,37 +112,37 @@ describe('a fair semaphore', () => {
   )
   const weight = fc.constantFrom(0, 0, 0, 1, 2, 5, 12)
   const step = fc.oneof(
-    { arbitrary: fc.record({ ask: fc.constantFrom('a', ...PARTIES), weight }), weight: 3 },
+    { arbitrary: fc.record({ ask: fc.constantFrom('a', ...FLOWS), weight }), weight: 3 },
     { arbitrary: fc.record({ end: fc.nat() }), weight: 1 },
     { arbitrary: fc.record({ pass: fc.constantFrom(1_000, LONG_MS) }), weight: 1 },
   )
 
-  it('keeps its limits, the order of each party and its turns, and leaves no place unused', async () => {
+  it('keeps its limits, the order of each flow and its turns, and leaves no place unused', async () => {
     await fc.assert(
       fc.asyncProperty(limits, fc.array(step, { maxLength: 60 }), async (limit, steps) => {
         const semaphore = new FairSemaphore(limit)
         const { items = Infinity, itemsOfOne = Infinity, weightOfOne = Infinity } = limit
         const { keptOfOne = Infinity, waitingWeightOfOne = Infinity } = limit
         let live: Item[] = []
-        const of = (party: string, state: Item['state']): Item[] =>
-          live.filter((item) => item.party === party && item.state === state)
+        const of = (flow: string, state: Item['state']): Item[] =>
+          live.filter((item) => item.flow === flow && item.state === state)
         const weightOf = (some: readonly Item[]): number => some.reduce((sum, { weight }) => sum + weight, 0)
         const inHand = (): number => live.filter(({ state }) => state === 'granted').length
-        const hasPlace = (party: string, weight: number): boolean => {
-          const mine = of(party, 'granted')
+        const hasPlace = (flow: string, weight: number): boolean => {
+          const mine = of(flow, 'granted')
           const fits = weightOf(mine) === 0 || weightOf(mine) + weight <= weightOfOne
           return inHand() < items && mine.length < itemsOfOne && fits
         }
         for (const one of steps) {
-          const waited = new Map(PARTIES.map((party) => [party, of(party, 'waiting')]))
+          const waited = new Map(FLOWS.map((flow) => [flow, of(flow, 'waiting')]))
           if ('ask' in one) {
-            const { ask: party, weight } = one
-            const before = of(party, 'waiting')
-            const kept = of(party, 'granted').length + before.length < keptOfOne
+            const { ask: flow, weight } = one
+            const before = of(flow, 'waiting')
+            const kept = of(flow, 'granted').length + before.length < keptOfOne
             const waits = weightOf(before) === 0 || weightOf(before) + weight <= waitingWeightOfOne
             const expected =
-              before.length === 0 && hasPlace(party, weight) ? 'granted' : kept && waits ? 'waiting' : 'refused'
-            const item = new Item(semaphore, party, weight)
+              before.length === 0 && hasPlace(flow, weight) ? 'granted' : kept && waits ? 'waiting' : 'refused'
+            const item = new Item(semaphore, flow, weight)
             await turn()
             expect(item.state).toBe(expected)
             live.push(item)
@@ -153,18 +153,18 @@ describe('a fair semaphore', () => {
           } else jest.advanceTimersByTime(one.pass)
           await turn()
           live = live.filter(({ state }) => state !== 'refused')
-          // The admitted item was the first of its party.
-          for (const [party, before] of waited) {
+          // The admitted item was the first of its flow.
+          for (const [flow, before] of waited) {
             const still = before.filter((item) => live.includes(item))
             const states = still.map(({ state }) => state)
             expect(states).toEqual([...states].sort())
-            expect(of(party, 'granted').length).toBeLessThanOrEqual(itemsOfOne)
-            const [mine, waiting] = [of(party, 'granted'), of(party, 'waiting')]
+            expect(of(flow, 'granted').length).toBeLessThanOrEqual(itemsOfOne)
+            const [mine, waiting] = [of(flow, 'granted'), of(flow, 'waiting')]
             const heavy = mine.filter(({ weight }) => weight > 0)
             expect(heavy.length === 1 || weightOf(mine) <= weightOfOne).toBe(true)
-            // The first waiting item of each party does not fit.
-            if (waiting[0] !== undefined) expect(hasPlace(party, waiting[0].weight)).toBe(false)
-            expect(semaphore.shares().get(party)).toEqual(
+            // The first waiting item of each flow does not fit.
+            if (waiting[0] !== undefined) expect(hasPlace(flow, waiting[0].weight)).toBe(false)
+            expect(semaphore.shares().get(flow)).toEqual(
               mine.length + waiting.length === 0
                 ? undefined
                 : expect.objectContaining({ items: mine.length, weight: weightOf(mine), waiting: waiting.length }),
@@ -183,27 +183,27 @@ describe('a fair semaphore', () => {
     )
   })
 
-  it('gives free places to each waiting party in turn, however much one of them requests', async () => {
+  it('gives free places to each waiting flow in turn, however much one of them requests', async () => {
     await fc.assert(
-      fc.asyncProperty(fc.array(fc.constantFrom(...PARTIES), { minLength: 1, maxLength: 40 }), async (asking) => {
+      fc.asyncProperty(fc.array(fc.constantFrom(...FLOWS), { minLength: 1, maxLength: 40 }), async (asking) => {
         const semaphore = new FairSemaphore({ items: 1 })
         const order: string[] = []
         const first = new Item(semaphore, 'first', 0)
-        const items = asking.map((party) => new Item(semaphore, party, 0, (item) => order.push(item.party)))
+        const items = asking.map((flow) => new Item(semaphore, flow, 0, (item) => order.push(item.flow)))
         first.end()
         await turn()
-        const left = new Map(PARTIES.map((party) => [party, asking.filter((one) => one === party).length]))
+        const left = new Map(FLOWS.map((flow) => [flow, asking.filter((one) => one === flow).length]))
         let sinceLast = new Map<string, number>()
         for (let at = 0; at < asking.length; at += 1) {
-          const party = order[at]!
-          left.set(party, left.get(party)! - 1)
-          sinceLast.set(party, -1)
-          // Between two turns of a party that waits, each other party has one at most.
-          sinceLast = new Map(PARTIES.map((one) => [one, left.get(one)! > 0 ? (sinceLast.get(one) ?? 0) + 1 : 0]))
-          for (const since of sinceLast.values()) expect(since).toBeLessThan(PARTIES.length)
-          items.find((item) => item.party === party && item.state === 'granted')!.end()
+          const flow = order[at]!
+          left.set(flow, left.get(flow)! - 1)
+          sinceLast.set(flow, -1)
+          // Between two turns of a flow that waits, each other flow has one at most.
+          sinceLast = new Map(FLOWS.map((one) => [one, left.get(one)! > 0 ? (sinceLast.get(one) ?? 0) + 1 : 0]))
+          for (const since of sinceLast.values()) expect(since).toBeLessThan(FLOWS.length)
+          items.find((item) => item.flow === flow && item.state === 'granted')!.end()
           items.splice(
-            items.findIndex((item) => item.party === party && item.state === 'granted'),
+            items.findIndex((item) => item.flow === flow && item.state === 'granted'),
             1,
           )
           await turn()

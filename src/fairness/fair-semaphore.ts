@@ -2,19 +2,19 @@ import { FairQueue } from './fair-queue.js'
 
 /** The limits; an absent one is unlimited. */
 export interface Limits {
-  /** Held items, of all parties. */
+  /** Held items, of all flows. */
   readonly items?: number
-  /** Held items, of one party. */
+  /** Held items, of one flow. */
   readonly itemsOfOne?: number
-  /** Held weight, of one party. A heavier item is admitted alone. */
+  /** Held weight, of one flow. A heavier item is admitted alone. */
   readonly weightOfOne?: number
-  /** Held and waiting items, of one party. */
+  /** Held and waiting items, of one flow. */
   readonly keptOfOne?: number
-  /** Waiting weight, of one party. One item of any weight may wait. */
+  /** Waiting weight, of one flow. One item of any weight may wait. */
   readonly waitingWeightOfOne?: number
 }
 
-/** The share of one party. */
+/** The share of one flow. */
 export interface Share {
   /** Held items. */
   readonly items: number
@@ -40,8 +40,8 @@ interface Waiter {
 }
 
 /**
- * A semaphore with a share for each party: it limits the number of held items, in total and for each party, and gives
- * free places to parties in turn. The items of one party are admitted in order of arrival. A party that requests more
+ * A semaphore with a share for each flow: it limits the number of held items, in total and for each flow, and gives
+ * free places to flows in turn. The items of one flow are admitted in order of arrival. A flow that requests more
  * than its share waits and does not affect others; the number of its waiting items is limited, too.
  */
 export class FairSemaphore {
@@ -60,29 +60,29 @@ export class FairSemaphore {
     this.limits = { items, itemsOfOne, weightOfOne, keptOfOne, waitingWeightOfOne }
   }
 
-  /** The number of waiting items, of all parties. */
+  /** The number of waiting items, of all flows. */
   get waiting(): number {
     return this.queue.size
   }
 
-  /** The share of each party that holds anything. */
+  /** The share of each flow that holds anything. */
   shares(): ReadonlyMap<string, Share> {
     return this.held
   }
 
   /**
-   * Admits an item, to be returned by `release`, or waits for a place behind others of the party.
+   * Admits an item, to be returned by `release`, or waits for a place behind others of the flow.
    * @param patienceMs maximum waiting time
    * @returns undefined if it is admitted at once
    */
-  acquire(party: string, weight: number, patienceMs: number): Wait | undefined {
-    const held = this.heldBy(party)
+  acquire(flow: string, weight: number, patienceMs: number): Wait | undefined {
+    const held = this.heldBy(flow)
     if (held.waiting === 0 && this.fits(held, weight)) {
       this.take(held, weight)
       return undefined
     }
     if (!this.mayWait(held, weight)) {
-      this.forget(party, held)
+      this.forget(flow, held)
       return { granted: Promise.resolve(false), cancel: () => undefined }
     }
     let cancel = (): void => undefined
@@ -97,36 +97,36 @@ export class FairSemaphore {
         },
       }
       cancel = () => {
-        if (!this.queue.delete(party, waiter)) return
+        if (!this.queue.delete(flow, waiter)) return
         waiter.settle(false)
         // The items behind it may be lighter.
         this.grant()
-        this.forget(party, held)
+        this.forget(flow, held)
       }
       const timer = setTimeout(cancel, patienceMs).unref()
       held.waiting += 1
       held.waitingWeight += weight
-      this.queue.push(party, waiter)
+      this.queue.push(flow, waiter)
     })
     return { granted, cancel }
   }
 
   /** Returns an admitted item. */
-  release(party: string, weight: number): void {
-    const held = this.held.get(party)
+  release(flow: string, weight: number): void {
+    const held = this.held.get(flow)
     if (held === undefined) return
     this.inHand -= 1
     held.items -= 1
     held.weight -= weight
     this.grant()
-    this.forget(party, held)
+    this.forget(flow, held)
   }
 
   private grant(): void {
     while (this.queue.size > 0 && this.inHand < this.limits.items) {
       let next: Held | undefined
-      const waiter = this.queue.takeOne((party, { weight }) => {
-        next = this.held.get(party)
+      const waiter = this.queue.takeOne((flow, { weight }) => {
+        next = this.held.get(flow)
         return next !== undefined && this.fits(next, weight)
       })
       if (waiter === undefined || next === undefined) return
@@ -152,17 +152,17 @@ export class FairSemaphore {
     held.weight += weight
   }
 
-  private heldBy(party: string): Held {
-    let held = this.held.get(party)
+  private heldBy(flow: string): Held {
+    let held = this.held.get(flow)
     if (held === undefined) {
       held = { items: 0, weight: 0, waiting: 0, waitingWeight: 0 }
-      this.held.set(party, held)
+      this.held.set(flow, held)
     }
     return held
   }
 
-  /** Parties that hold nothing are removed. */
-  private forget(party: string, { items, waiting }: Held): void {
-    if (items === 0 && waiting === 0) this.held.delete(party)
+  /** Flows that hold nothing are removed. */
+  private forget(flow: string, { items, waiting }: Held): void {
+    if (items === 0 && waiting === 0) this.held.delete(flow)
   }
 }

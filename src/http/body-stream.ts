@@ -1,13 +1,14 @@
 import { createHash } from 'node:crypto'
-import type { Readable } from 'node:stream'
+import { PassThrough, type Transform } from 'node:stream'
+import type { Gunzip } from 'node:zlib'
 import type { Request, Response } from 'express'
 import { ServiceError, validationFailed } from '../error/service-error.js'
-import { bringsBody, type Coding, codingOf, continueIfExpected, DECODERS } from './request-body.js'
+import { bringsBody, codingOf, continueIfExpected, DECODERS } from './request-body.js'
 
 declare module 'express-serve-static-core' {
   interface Request {
-    /** The deadline of the body, by `performance.now()`. Undefined: REQUEST_TIMEOUT_SECONDS applies. */
-    bodyUntil?: number
+    /** Logs that the request has a large body, before it is processed; undefined if requests are not logged. */
+    logLargeBody?: (() => void) | undefined
   }
 }
 
@@ -18,16 +19,30 @@ export interface StreamedBody {
   readonly limit: number
 }
 
+/** A body that announces or brings more than this is logged when it begins, in bytes. */
+const LARGE_BYTES = 1_000_000
+
 /** The bytes of a streamed body that are in memory at a time, at most. Admission counts these. */
 export const STREAM_IN_HAND_BYTES = 200_000
 
 /** The time within which a streamed body must arrive, in milliseconds. */
 const PATIENCE_MS = 600_000
+const MINUTE_MS = 60_000
+/** The bytes that a streamed body must bring in each minute, as sent. */
+const MIN_BYTES_A_MINUTE = 60_000
+
+/** The decompressed body. */
+type Source = Transform & Partial<Pick<Gunzip, 'bytesWritten'>>
+
+/** Ends requests whose body is late. */
+export interface LateBodies {
+  endLate(request: Request): void
+}
 
 /** A body that is read in chunks. Backpressure limits the caller to the speed of the reader. */
 export class BodyStream {
   private readonly hash = createHash('sha256')
-  private readonly source: Readable | undefined
+  private readonly source: Source | undefined
   private bytes = 0
 
   /** @throws ServiceError unsupported_media_type, payload_too_large */
@@ -35,13 +50,21 @@ export class BodyStream {
     private readonly request: Request,
     response: Response,
     private readonly body: StreamedBody,
+    lateBodies: LateBodies,
   ) {
     if (!bringsBody(request)) return
     const coding = codingOf(request, body.mediaType)
-    if (coding === undefined && Number(request.headers['content-length'] ?? 0) > body.limit) throw this.tooLarge()
-    request.bodyUntil = performance.now() + PATIENCE_MS
+    const announced = Number(request.headers['content-length'] ?? 0)
+    if (coding === undefined && announced > body.limit) throw this.tooLarge()
+    if (announced > LARGE_BYTES) this.log()
     continueIfExpected(request, response)
-    this.source = coding === undefined ? request : this.decoded(coding)
+    const source: Source = coding === undefined ? new PassThrough() : DECODERS[coding]()
+    this.source = source
+    // Without a reader, an error would end the process.
+    source.on('error', () => undefined)
+    request.once('aborted', () => source.destroy(new Error('the request broke off')))
+    request.pipe(source)
+    this.endIfLate(source, response, lateBodies)
   }
 
   /**
@@ -54,6 +77,7 @@ export class BodyStream {
       // Unread chunks must not destroy the connection, since the response uses it.
       for await (const piece of this.source.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
         this.bytes += piece.length
+        if (this.bytes > LARGE_BYTES) this.log()
         if (this.bytes > this.body.limit) throw this.tooLarge()
         this.hash.update(piece)
         yield piece
@@ -76,11 +100,33 @@ export class BodyStream {
     return this.hash.digest('hex')
   }
 
-  private decoded(coding: Coding): Readable {
-    const decoder = DECODERS[coding]()
+  /** Ends the request if its body does not arrive in time. */
+  private endIfLate(source: Source, response: Response, lateBodies: LateBodies): void {
     const { request } = this
-    request.once('aborted', () => decoder.destroy(new Error('the request broke off')))
-    return request.pipe(decoder)
+    const end = (): void => {
+      if (!request.complete) lateBodies.endLate(request)
+    }
+    const deadline = setTimeout(end, PATIENCE_MS)
+    let counted = 0
+    const minutes = setInterval(() => {
+      const read = source.bytesWritten ?? this.bytes
+      // If bytes wait to be read, the service is slow, not the caller.
+      const isWaiting = request.readableLength + source.writableLength > 0
+      if (!isWaiting && read - counted < MIN_BYTES_A_MINUTE) end()
+      counted = read
+    }, MINUTE_MS)
+    response.once('close', () => {
+      clearTimeout(deadline)
+      clearInterval(minutes)
+      // After the response, Node does not tell a reader that the connection has ended.
+      source.destroy(new Error('the request has ended'))
+    })
+  }
+
+  /** Once. */
+  private log(): void {
+    this.request.logLargeBody?.()
+    this.request.logLargeBody = undefined
   }
 
   private tooLarge(): ServiceError {

@@ -3,6 +3,7 @@ import type { Request, Response } from 'express'
 import { ServiceError, validationFailed } from '../error/service-error.js'
 import { Admission } from './admission.js'
 import { BodyStream, STREAM_IN_HAND_BYTES } from './body-stream.js'
+import { Connections } from './connections.js'
 import { MAX_SHOWN_NAME_LENGTH, MAX_UNKNOWN } from './dto.js'
 import { bringsBody, codingOf, JSON_BODY, readBody } from './request-body.js'
 import type { Route } from './route-table.js'
@@ -45,7 +46,10 @@ export function readBodyLast({ controller, handler }: Pick<Route, 'controller' |
  */
 @Injectable()
 export class BodyReader {
-  constructor(private readonly admission: Admission) {}
+  constructor(
+    private readonly admission: Admission,
+    private readonly connections: Connections,
+  ) {}
 
   /**
    * Waits for admission, then for the body.
@@ -66,7 +70,8 @@ export class BodyReader {
   private afterAdmission(request: Request, response: Response, route: Route): Promise<void> | undefined {
     if (route.streams !== undefined || !bringsBody(request)) {
       if (!route.takesQuery) refuseParameters(request)
-      request.body = route.streams === undefined ? {} : new BodyStream(request, response, route.streams)
+      request.body =
+        route.streams === undefined ? {} : new BodyStream(request, response, route.streams, this.connections)
       return undefined
     }
     if (!route.takesBody && isOpen(route)) {

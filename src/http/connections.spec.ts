@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import type { Request } from 'express'
 import { RawClient } from '../../test/support/raw-client.js'
-import { Connections, SERVER_OPTIONS, type Shed } from './connections.js'
+import { Connections, SERVER_OPTIONS, type Overload } from './connections.js'
 
 const LIMIT = 10
 /** More than the buffers of a connection in the system hold. */
@@ -17,7 +17,7 @@ describe('connections', () => {
   let server: Server
   let connections: Connections
   let port: number
-  let shed: Shed[]
+  let overloads: Overload[]
   const clients: RawClient[] = []
 
   /** The first part of a path says who calls, the second one what becomes of the request. */
@@ -38,9 +38,9 @@ describe('connections', () => {
   }
 
   beforeEach(async () => {
-    shed = []
+    overloads = []
     connections = new Connections()
-    connections.observer = { unfit: () => undefined, shed: (how) => shed.push(how) }
+    connections.observer = { rejected: () => undefined, overloaded: (how) => overloads.push(how) }
     server = createServer(SERVER_OPTIONS, serve)
     connections.guard(server, { maxConnections: LIMIT, requestTimeoutSeconds: 20 })
     server.listen(0, '127.0.0.1')
@@ -80,7 +80,7 @@ describe('connections', () => {
   it('that are all worked on keep their place, and a new one is refused', async () => {
     await many(LIMIT, 'known/later')
     expect(await answered()).toBeUndefined()
-    expect([connections.busy, connections.idle, shed]).toEqual([LIMIT, 0, ['refused']])
+    expect([connections.busy, connections.idle, overloads]).toEqual([LIMIT, 0, ['refused']])
   })
 
   it.each([
@@ -93,7 +93,7 @@ describe('connections', () => {
     await many(LIMIT, path, how)
     expect(connections.busy).toBe(LIMIT)
     expect(await answered()).toBe(200)
-    expect(shed).toEqual(['evicted'])
+    expect(overloads).toEqual(['evicted'])
     expect(connections.busy + connections.idle).toBe(LIMIT)
   })
 

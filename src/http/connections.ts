@@ -5,6 +5,7 @@ import type { Request, Response } from 'express'
 import type { Config } from '../config/config.js'
 import { ServiceError } from '../error/service-error.js'
 import { FairQueue } from '../fairness/fair-queue.js'
+import { BodyStream, type LateBodies } from './body-stream.js'
 import { closeGracefully } from './unread-body.js'
 import { answerProblem, rawProblem } from './problem-answer.js'
 import { requestIdOf } from './request-id.js'
@@ -26,21 +27,21 @@ export const SERVER_OPTIONS: ServerOptions = {
 }
 
 /** Why input was not accepted as a request, so that the connection ended. */
-export type Unfit = 'not_http' | 'too_large' | 'late' | 'connect' | 'ahead'
+export type Rejection = 'not_http' | 'too_large' | 'late' | 'connect' | 'ahead'
 
 /**
  * What happens to a connection if there are too many: a new one is refused, or a waiting one is closed for a new one.
  */
-export type Shed = 'refused' | 'evicted'
+export type Overload = 'refused' | 'evicted'
 
 /** Observes events that no request log contains. */
 export interface ConnectionObserver {
-  unfit(why: Unfit, address: string | undefined): void
-  shed(how: Shed, address: string | undefined): void
+  rejected(why: Rejection, address: string | undefined): void
+  overloaded(how: Overload, address: string | undefined): void
 }
 
 /** The reasons that are answered; with `ahead`, an answer would not be in order. */
-type Answered = Exclude<Unfit, 'ahead'>
+type Answered = Exclude<Rejection, 'ahead'>
 
 const DETAILS: Readonly<Record<Answered, string>> = {
   not_http: 'this is not an HTTP request',
@@ -74,7 +75,7 @@ const STARTED_WHILE_CONNECTING = 1
 const CLOSED_IN_A_TURN = 3
 
 /**
- * Parties besides the principals, whose ids contain no blank: connections without a response yet, and anonymous
+ * Flows besides the principals, whose ids contain no blank: connections without a response yet, and anonymous
  * callers.
  */
 const FIRST = ' first'
@@ -88,9 +89,9 @@ interface Connection {
   readonly responses: ServerResponse[]
   /** Whether the first request has been started. */
   started: boolean
-  /** The party that it belongs to: the id of the principal of its last request, or FIRST or UNKNOWN. */
-  party: string
-  /** The party under which it waits in `held`; undefined if it does not. */
+  /** The flow that it belongs to: the id of the principal of its last request, or FIRST or UNKNOWN. */
+  flow: string
+  /** The flow under which it waits in `held`; undefined if it does not. */
   heldAs: string | undefined
   /** The error to send after all responses, before the connection ends. */
   closingError: Answered | undefined
@@ -98,9 +99,9 @@ interface Connection {
   readonly finish: () => void
 }
 
-/** The current party of a connection: that of the request in progress if its principal is known. */
-function partyOf({ responses, party }: Connection): string {
-  return requestOf(responses[0])?.principal?.id ?? party
+/** The current flow of a connection: that of the request in progress if its principal is known. */
+function flowOf({ responses, flow }: Connection): string {
+  return requestOf(responses[0])?.principal?.id ?? flow
 }
 
 function requestOf(response: ServerResponse | undefined): Request | undefined {
@@ -121,12 +122,12 @@ function awaitsCaller({ responses: [response], started }: Connection): boolean {
  * - If more requests wait than can be started, principals take turns, and so do the connections of each principal.
  *   Connections of anonymous callers count as one principal, so that a flood without tokens leaves the others their
  *   share.
- * - At the maximum number of connections, a new connection replaces one that waits for its caller, of the party that
+ * - At the maximum number of connections, a new connection replaces one that waits for its caller, of the flow that
  *   has most of these. So a caller can neither lock others out by holding connections, nor close theirs by opening
  *   more. A new connection is refused only if all others are being processed.
  */
 @Injectable()
-export class Connections {
+export class Connections implements LateBodies {
   /** An observer of refused connections and invalid requests. */
   observer: ConnectionObserver | undefined
   /** In order of the end of their last request, the oldest first. */
@@ -190,7 +191,7 @@ export class Connections {
       const connection = this.open.get(socket)
       // Node no longer handles errors of this socket.
       socket.on('error', () => undefined)
-      this.observer?.unfit('connect', socket.remoteAddress)
+      this.observer?.rejected('connect', socket.remoteAddress)
       if (connection === undefined || connection.responses.length > 0) socket.destroy()
       else endWithProblem(connection, 'connect')
     })
@@ -199,9 +200,9 @@ export class Connections {
   private enter(socket: Socket): void {
     // Node caches the address on the first read, so that it is still known after the connection broke.
     const address = socket.remoteAddress
-    if (this.open.size >= this.limit && !this.makeRoom()) {
+    if (this.open.size >= this.limit && !this.evictWaiting()) {
       socket.destroy()
-      this.observer?.shed('refused', address)
+      this.observer?.overloaded('refused', address)
       return
     }
     const connection: Connection = {
@@ -209,7 +210,7 @@ export class Connections {
       address,
       responses: [],
       started: false,
-      party: FIRST,
+      flow: FIRST,
       heldAs: undefined,
       closingError: undefined,
       finish: () => this.finish(connection),
@@ -228,7 +229,7 @@ export class Connections {
     this.open.delete(connection.socket)
     this.forget(connection)
     if (connection.heldAs !== undefined) this.held.delete(connection.heldAs, connection)
-    this.ready.delete(connection.party, connection)
+    this.ready.delete(connection.flow, connection)
   }
 
   private forget({ responses }: Connection): void {
@@ -237,17 +238,17 @@ export class Connections {
   }
 
   /**
-   * Closes connections that wait for their callers, of the party with most of these, starting with those whose last
+   * Closes connections that wait for their callers, of the flow with most of these, starting with those whose last
    * request ended longest ago. It closes one in a hundred, so that a flood of new connections does not scan all
    * connections each time. Connections of anonymous callers count twice: they are closed earlier than a principal's,
    * but keep a share, since a new connection is anonymous until its first request.
    * @returns whether it closed any
    */
-  private makeRoom(): boolean {
+  private evictWaiting(): boolean {
     const waiting = new FairQueue<Connection>()
     for (const connection of this.open.values())
-      if (awaitsCaller(connection)) waiting.push(partyOf(connection), connection)
-    const largest = waiting.largest((party) => (party === FIRST || party === UNKNOWN ? 2 : 1))
+      if (awaitsCaller(connection)) waiting.push(flowOf(connection), connection)
+    const largest = waiting.largest((flow) => (flow === FIRST || flow === UNKNOWN ? 2 : 1))
     for (const connection of largest.slice(0, Math.ceil(largest.length / 100))) this.evict(connection)
     return largest.length > 0
   }
@@ -258,7 +259,7 @@ export class Connections {
     // Otherwise the operating system keeps the unread part of the response for minutes.
     if (stalled) connection.socket.resetAndDestroy()
     else connection.socket.destroy()
-    this.observer?.shed('evicted', connection.address)
+    this.observer?.overloaded('evicted', connection.address)
   }
 
   private take(response: ServerResponse): void {
@@ -275,29 +276,28 @@ export class Connections {
     }
     this.nextTurn()
     if (this.startedInTurn < this.startLimit && this.ready.size === 0) this.start(connection)
-    else this.ready.push(connection.party, connection)
+    else this.ready.push(connection.flow, connection)
   }
 
   /**
-   * Closes a connection that exceeds the pipelining limit. If many connections of its party do so within one turn, each
-   * with a packet full of requests, the others of that party are read one at a time.
+   * Closes a connection that exceeds the pipelining limit. If many connections of its flow do so within one turn, each
+   * with a packet full of requests, the others of that flow are read one at a time.
    */
   private closePipelining(connection: Connection): void {
-    const party = partyOf(connection)
+    const flow = flowOf(connection)
     this.leave(connection)
     connection.socket.destroy()
-    this.observer?.unfit('ahead', connection.address)
+    this.observer?.rejected('ahead', connection.address)
     this.closedInTurn += 1
     this.nextTurn()
     if (this.closedInTurn < CLOSED_IN_A_TURN) return
-    for (const other of this.open.values())
-      if (other.responses.length <= 1 && partyOf(other) === party) this.hold(other)
+    for (const other of this.open.values()) if (other.responses.length <= 1 && flowOf(other) === flow) this.hold(other)
   }
 
   /** Stops reading from a connection until its turn. */
   private hold(connection: Connection): void {
     if (connection.heldAs !== undefined) return
-    connection.heldAs = partyOf(connection)
+    connection.heldAs = flowOf(connection)
     connection.socket.pause()
     this.held.push(connection.heldAs, connection)
     this.nextTurn()
@@ -343,12 +343,12 @@ export class Connections {
     connection.started = false
     // The `close` listener removes a broken connection.
     if (socket.destroyed || !this.open.has(socket)) return
-    connection.party = requestOf(responses.shift())?.principal?.id ?? UNKNOWN
+    connection.flow = requestOf(responses.shift())?.principal?.id ?? UNKNOWN
     if (responses.length > 0) this.ahead -= 1
     const readAhead = socket.isPaused()
     if (socket.writable && responses.length > 0) {
       // Not started at once: the others have their turn first.
-      this.ready.push(connection.party, connection)
+      this.ready.push(connection.flow, connection)
       this.nextTurn()
     } else this.becomeIdle(connection)
     if (readAhead && responses.length <= 1) this.hold(connection)
@@ -377,12 +377,21 @@ export class Connections {
       socket.destroy()
       return
     }
-    // A streamed body has its own deadline. Node reports this once; from then on, `QUIET_MS` limits the connection.
-    if (late && performance.now() < (requestOf(connection.responses[0])?.bodyUntil ?? 0)) return
+    // A streamed body has its own deadlines.
+    if (late && requestOf(connection.responses.at(-1))?.body instanceof BodyStream) return
+    this.breakOff(connection, late ? 'late' : code === TOO_LARGE ? 'too_large' : 'not_http')
+  }
+
+  /** Ends a request whose streamed body is late. */
+  endLate({ socket }: Request): void {
+    const connection = this.open.get(socket)
+    if (connection !== undefined) this.breakOff(connection, 'late')
+  }
+
+  private breakOff(connection: Connection, why: Answered): void {
     // A connection that is being closed discards its input.
-    if (!socket.writable || connection.closingError !== undefined) return
-    const why = late ? 'late' : code === TOO_LARGE ? 'too_large' : 'not_http'
-    this.observer?.unfit(why, connection.address)
+    if (!connection.socket.writable || connection.closingError !== undefined) return
+    this.observer?.rejected(why, connection.address)
     connection.closingError = why
     const youngest = connection.responses.at(-1)
     if (youngest === undefined) endWithProblem(connection, why)
@@ -397,7 +406,7 @@ export class Connections {
       this.ahead -= 1
     } else if (connection.started) answerProblem(refusal(why), response.req as Request, response as Response)
     else {
-      this.ready.delete(connection.party, connection)
+      this.ready.delete(connection.flow, connection)
       this.becomeIdle(connection)
     }
   }

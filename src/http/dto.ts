@@ -10,6 +10,8 @@ export type DtoClass<T extends object = object> = new () => T
 export interface FieldsTogether {
   /** The mistakes between fields. Fields with mistakes contain the value that was sent. */
   violations?(): FieldError[]
+  /** Those of `violations` that count before a field's own rule. */
+  foreign?(): FieldError[]
   /**
    * The mistakes that depend on the current time. Called only if there are other mistakes, so that one answer lists
    * all.
@@ -105,6 +107,7 @@ export function checkDto<T extends object>(
     ;(value as Record<string, unknown>)[name] =
       from === 'query' ? (field.reader?.fromText?.(sent as string) ?? sent) : sent
   }
+  errors.push(...(value.foreign?.() ?? []).map((error) => prefixed(error, prefix)))
   // Nearly every request is valid, and these tests take a fraction of the time that class-validator takes.
   const isRight = form.entries.every(([name, { test }]) => test(value[name]))
   for (const { property, constraints } of isRight ? [] : validateSync(value, RULES)) {
@@ -133,7 +136,7 @@ const RULES = {
 
 const prefixed = ({ field, message }: FieldError, prefix: string): FieldError => ({ field: prefix + field, message })
 
-/** Keeps one mistake per field: that of the field's own rule if there is one. */
+/** Keeps one mistake per field: the first one. */
 export function firstOfEach(errors: readonly FieldError[]): FieldError[] {
   const seen = new Set<string>()
   return errors.filter(({ field }) => !seen.has(field) && seen.add(field))

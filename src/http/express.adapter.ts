@@ -30,7 +30,7 @@ export type Listener = (request: Request, response: Response) => void
 export class NativeExpressAdapter extends ExpressAdapter {
   /** The handlers by method and declared path: `GET /api/v1/quotas/:id`. */
   readonly handlers = new Map<string, RouteHandler>()
-  private born: ServerOptions | undefined
+  private serverOptions: ServerOptions | undefined
 
   /**
    * Sets the listener of requests.
@@ -44,25 +44,25 @@ export class NativeExpressAdapter extends ExpressAdapter {
 
   override initHttpServer(): void {
     const express = this.getInstance<Express>()
-    class BornRequest extends IncomingMessage {}
-    class BornResponse extends ServerResponse {
+    class ExpressRequest extends IncomingMessage {}
+    class ExpressResponse extends ServerResponse {
       override writeHead(status: number, ...head: [never?, never?]): this {
         completeHead(this)
         return super.writeHead(status, ...head)
       }
     }
-    Object.setPrototypeOf(BornRequest.prototype, express.request)
-    Object.setPrototypeOf(BornResponse.prototype, express.response)
-    express.request = BornRequest.prototype as Request
-    express.response = BornResponse.prototype as Response
-    const born = { IncomingMessage: BornRequest, ServerResponse: BornResponse } as unknown as ServerOptions
-    this.born = { ...SERVER_OPTIONS, ...born }
-    this.httpServer = createServer(this.born, express)
+    Object.setPrototypeOf(ExpressRequest.prototype, express.request)
+    Object.setPrototypeOf(ExpressResponse.prototype, express.response)
+    express.request = ExpressRequest.prototype as Request
+    express.response = ExpressResponse.prototype as Response
+    const classes = { IncomingMessage: ExpressRequest, ServerResponse: ExpressResponse } as unknown as ServerOptions
+    this.serverOptions = { ...SERVER_OPTIONS, ...classes }
+    this.httpServer = createServer(this.serverOptions, express)
   }
 
   /** Creates another server whose requests and responses have the same prototypes as the application's. */
   serverFor(listener: Listener): Server {
-    return createServer(this.born ?? {}, listener as unknown as RequestListener)
+    return createServer(this.serverOptions ?? {}, listener as unknown as RequestListener)
   }
 
   override get(...route: unknown[]): unknown {

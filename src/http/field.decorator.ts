@@ -142,6 +142,19 @@ function integerField(range: { min: number; max: number }, example: number) {
 /** An identifier, 1 … 2^53-1. */
 export const IdField = integerField({ min: 1, max: MAX_ID }, 7)
 
+/** An array of `min` … `max` different identifiers. */
+export function IdsField({ min, max, ...options }: FieldOptions & { min: number; max: number }): PropertyDecorator {
+  const accepts = (value: unknown): boolean =>
+    Array.isArray(value) &&
+    value.length >= min &&
+    value.length <= max &&
+    value.every((one) => isIntegerFrom(1, MAX_ID, one)) &&
+    new Set(value).size === value.length
+  const schema = { type: 'array', items: integerSchema(1, MAX_ID), minItems: min, maxItems: max, uniqueItems: true }
+  const expected = `an array of ${min} to ${max} different integers from 1 to ${MAX_ID}`
+  return field({ accepts, expected, schema, example: [7, 8] })(options)
+}
+
 /** The units of a quota, 0 … 10^12. */
 export const TotalField = integerField({ min: 0, max: MAX_AMOUNT }, 1000)
 
@@ -156,12 +169,19 @@ export const InstantField = textField({
   example: '2099-12-01T00:00:00.000Z',
 })
 
-/** One of the given values. In a query, numeric values are parsed from decimal digits. */
-export function ChoiceField(values: readonly (string | number)[], options: FieldOptions = {}): PropertyDecorator {
+/**
+ * One of the given values. In a query, numeric values are parsed from decimal digits.
+ * @param options.words what the values mean, in the message
+ */
+export function ChoiceField(
+  values: readonly (string | number)[],
+  { words = {}, ...options }: FieldOptions & { words?: Readonly<Record<string | number, string>> } = {},
+): PropertyDecorator {
+  const named = values.map((value) => (Object.hasOwn(words, value) ? `${value} (${words[value]})` : value))
   const schema = choiceSchema(values)
   return field({
     accepts: (value) => values.includes(value as string | number),
-    expected: `one of ${values.join(', ')}`,
+    expected: `one of ${named.join(', ')}`,
     schema,
     reader: schema.type === 'integer' ? DIGITS : undefined,
   })(options)
@@ -182,6 +202,18 @@ export const ThresholdsField = field({
   example: [50, 80],
   reader: { normalize: (value) => (areThresholds(value) ? [...value].sort((a, b) => a - b) : value) },
 })
+
+/** An array of different ones of these names. */
+export function NamesField(names: readonly string[], options: FieldOptions = {}): PropertyDecorator {
+  return field({
+    accepts: (value) =>
+      Array.isArray(value) &&
+      value.every((one) => names.includes(one as string)) &&
+      new Set(value).size === value.length,
+    expected: `an array of different ones of ${names.join(', ')}`,
+    schema: { type: 'array', items: choiceSchema(names), maxItems: names.length, uniqueItems: true },
+  })(options)
+}
 
 /** An IANA time zone name. */
 export const TimeZoneField = textField({
@@ -259,6 +291,13 @@ export function MembersField(members: () => new () => object, options: FieldOpti
   const accepts = (value: unknown): boolean => typeof value === 'object' && !Array.isArray(value)
   return field({ accepts, expected: 'a JSON object', schema: { type: () => members() } })(options)
 }
+
+/** `true` or `false`. */
+export const FlagField = field({
+  accepts: (value) => typeof value === 'boolean',
+  expected: 'true or false',
+  schema: { type: 'boolean' },
+})
 
 /** The value `true`. */
 export const TrueField = field({

@@ -16,9 +16,13 @@ const amount = { max: MAX_AMOUNT } as const
 
 /** The state of a quota when the request was refused. */
 export class RefusingQuotaDto {
-  /** Id of the quota. */
-  @ResponseId({ example: 12 })
-  id!: number
+  /** Id of the quota; null for a member's count that its first consume will create. */
+  @ResponseId({ nullable: true, example: 12 })
+  id!: number | null
+
+  /** The group of the quota; null for a quota of the owner. */
+  @ResponseId({ nullable: true, example: null })
+  group_id!: number | null
 
   /** Its allowance. */
   @ResponseInteger({ ...amount, example: 1000 })
@@ -43,15 +47,19 @@ export class RefusingQuotaDto {
 
 /** The current state of a cap. */
 export class CapDto {
-  /** Id of the cap. */
-  @ResponseId({ example: 9 })
-  id!: number
+  /** Id of the cap; null for a member's count that its first consume will create. */
+  @ResponseId({ nullable: true, example: 9 })
+  id!: number | null
+
+  /** The group of the cap; null for a cap of the owner. */
+  @ResponseId({ nullable: true, example: null })
+  group_id!: number | null
 
   /** `enforce`: refuses requests that exceed it. `observe`: only reports them. */
   @ResponseChoice(CAP_MODES)
   cap!: CapMode
 
-  /** 1: `total` units until `expire_at`. 2: `total` units per cycle. 3: `total` units in any window. */
+  /** 1 (total): `total` units until `expire_at`. 2 (cycle): `total` units per cycle. 3 (rolling): `total` units in any window. */
   @ResponseChoice(QUOTA_TYPES, { example: 3 })
   quota_type!: QuotaType
 

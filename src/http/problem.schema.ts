@@ -36,7 +36,7 @@ const MEMBERS: Partial<Record<ErrorCode, Record<string, Schema>>> = {
       type: ['string', 'null'],
       format: 'date-time',
       description:
-        'The earliest time at which quotas and caps admit the request if no other request takes units until then; null if there is none.',
+        'The earliest time at which quotas and caps admit the request if nothing is taken or settled until then: a reset, the end of a hold or of a cap, or a boundary of a rolling cap; null if there is none.',
     },
     caps: {
       type: 'array',

@@ -45,13 +45,19 @@ it('wants one Host that is one', () => {
   }
 })
 
+/** The time that this process has computed, in milliseconds: a busy machine does not count. */
+function computedMs(): number {
+  const { user, system } = process.cpuUsage()
+  return (user + system) / 1_000
+}
+
 it('takes time that grows with the length of a Host alone', () => {
   const time = (length: number) => {
     const host = `${'a.'.repeat(length / 2)}/`
     const took = Array.from({ length: 5 }, () => {
-      const began = performance.now()
+      const began = computedMs()
       mistakes(['Host', host])
-      return performance.now() - began
+      return computedMs() - began
     })
     return Math.min(...took)
   }
@@ -81,9 +87,9 @@ it('reads every parameter of a query', () => {
 it('reads what encodes no text about as fast as what does', () => {
   const time = (text: string) => {
     const took = Array.from({ length: 7 }, () => {
-      const began = performance.now()
+      const began = computedMs()
       parseQuery(text)
-      return performance.now() - began
+      return computedMs() - began
     })
     return Math.min(...took)
   }

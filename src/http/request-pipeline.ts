@@ -71,7 +71,7 @@ export class RequestPipeline implements OnModuleInit {
       if (found === undefined) {
         // Anonymous callers must not learn which routes exist.
         request.principal = await this.authenticator.authenticate(request.headers, request.rawHeaders)
-        throw routes.refusal(path)
+        throw routes.refusal(request.method, path)
       }
       const { route, values } = found
       request.route = route

@@ -95,13 +95,37 @@ describe('what a route declares', () => {
   })
 })
 
+describe('a request without a route', () => {
+  it.each([
+    ['POST', '/a/usage/Consume', undefined, 'POST /a/usage/consume'],
+    ['POST', '/a/7', 'this path takes DELETE, GET, HEAD', undefined],
+    ['POST', '/a/usage/consumee', undefined, 'POST /a/usage/consume'],
+    ['POST', '/A', undefined, 'POST /a'],
+    ['HEAD', '/a/list/list', undefined, undefined],
+    ['POST', '/usage/consume', undefined, 'POST /a/usage/consume'],
+    ['POST', '/a/usage/x/comit', undefined, 'POST /a/usage/:op/commit'],
+    ['PUT', '/A', undefined, undefined],
+    ['GET', '/nowhere', undefined, undefined],
+    ['GET', '/', undefined, undefined],
+    ['GET', `/${'a'.repeat(16_000)}`, undefined, undefined],
+  ])('%s %s is named, with the route that is near', (method, path, beginning, near) => {
+    const { detail: message } = table.refusal(method, path)
+    const what = beginning ?? `there is no route ${method} ${path.slice(0, 128)}`
+    expect(message.slice(0, what.length)).toBe(what)
+    expect(/did you mean (.*)\?$/.exec(message)?.[1]).toBe(near)
+    expect(message.length).toBeLessThan(250)
+  })
+})
+
 describe('a path', () => {
   it.each([
     ['/a', 'GET,HEAD,POST'],
-    ['/A/', 'GET,HEAD,POST'],
+    ['/a/', 'GET,HEAD,POST'],
+    ['/A/', ''],
     ['/a/7', 'DELETE,GET,HEAD'],
     ['/a/list', 'GET,HEAD'],
-    ['/a/LIST/', 'GET,HEAD'],
+    ['/a/list/', 'GET,HEAD'],
+    ['/a/LIST/', 'DELETE,GET,HEAD'],
     ['/a/lists', 'DELETE,GET,HEAD'],
     ['/a/usage', ''],
     ['/a/usage/consume', 'POST'],
@@ -117,13 +141,15 @@ describe('a path', () => {
     ['/constructor', ''],
   ])('%s takes [%s]', (path, methods) => {
     expect(table.allowed(path).join()).toBe(methods)
-    expect(table.refusal(path).code).toBe(methods === '' ? 'route_not_found' : 'method_not_allowed')
+    expect(table.refusal('GET', path).code).toBe(methods === '' ? 'route_not_found' : 'method_not_allowed')
   })
 
   it.each([
     ['GET', '/a/7', '/a/:id', ['7']],
-    ['HEAD', '/A/Seven/', '/a/:id', ['Seven']],
-    ['GET', '/a/LIST', '/a/list', []],
+    ['HEAD', '/a/Seven/', '/a/:id', ['Seven']],
+    ['GET', '/a/list', '/a/list', []],
+    ['GET', '/a/LIST', '/a/:id', ['LIST']],
+    ['GET', '/A/7', undefined, undefined],
     ['GET', '/a/l%69st', '/a/:id', ['l%69st']],
     ['DELETE', '/a/list', undefined, undefined],
     ['POST', '/a/usage/X%2F/commit', '/a/usage/:op/commit', ['X%2F']],

@@ -12,6 +12,7 @@ import { BODY_LIMIT, DEFAULT_BODY_LIMIT, EMPTY_BODY_LIMIT } from './body-limit.d
 import { STREAMED_BODY } from './body-stream.decorator.js'
 import type { StreamedBody } from './body-stream.js'
 import { hasRules } from './dto.js'
+import { editDistance } from './edit-distance.js'
 import { PROBLEM_CODES } from './problem.decorator.js'
 
 export interface Route extends Guarded {
@@ -96,10 +97,36 @@ export class RouteTable {
    * Returns the error for a request without a route: `method_not_allowed`, or `route_not_found` if the path takes no
    * method.
    */
-  refusal(path: string): ServiceError {
+  refusal(method: string, path: string): ServiceError {
     const allow = this.allowed(path)
-    if (allow.length === 0) return new ServiceError('route_not_found', 'there is no such route')
-    return new ServiceError('method_not_allowed', `this path takes ${allow.join(', ')}`, { allow })
+    const near = this.nearest(method, path)
+    const hint = near === undefined ? '' : `; did you mean ${near}?`
+    if (allow.length === 0) return routeNotFound(method, path, hint)
+    return new ServiceError('method_not_allowed', `this path takes ${allow.join(', ')}${hint}`, { allow })
+  }
+
+  /**
+   * Returns the route of the method whose path a mistyped one resembles most, or ends with it; undefined if none does.
+   */
+  private nearest(method: string, path: string): string | undefined {
+    // The search takes time that grows with the length of the path.
+    if (path.length > MAX_SHOWN_PATH_LENGTH) return undefined
+    const segments = segmentsOf(path)
+    let nearest: Route | undefined
+    let least = path.length / 4
+    for (const route of this.routes) {
+      if (route.method !== (method === 'HEAD' ? 'GET' : method)) continue
+      const filled = segmentsOf(route.path).map((one, place) => (isParameter(one) ? (segments[place] ?? one) : one))
+      const [sent, meant] = [segments.join('/'), filled.join('/')]
+      // A fixed word takes precedence over the parameter.
+      if (sent === meant) continue
+      const isEnd = path.length > 1 && route.path.endsWith(path)
+      const distance = isEnd ? 0 : editDistance(sent.toLowerCase(), meant.toLowerCase())
+      if (distance > least || (nearest !== undefined && distance === least)) continue
+      nearest = route
+      least = distance
+    }
+    return nearest === undefined ? undefined : `${nearest.method} ${nearest.path}`
   }
 
   // A matching word is never reinterpreted as a parameter: `usage` is not an identifier, even if the rest of the path
@@ -107,8 +134,7 @@ export class RouteTable {
   private placeOf(path: string, values: string[] = []): Place | undefined {
     let place = this.root
     for (const segment of segmentsOf(path)) {
-      // Case-insensitive, like Express.
-      const word = place.words.get(segment) ?? place.words.get(segment.toLowerCase())
+      const word = place.words.get(segment)
       if (word !== undefined) {
         place = word
         continue
@@ -154,6 +180,15 @@ export class RouteTable {
     }
     return false
   }
+}
+
+/** The maximum length of a path in an answer, in characters. */
+const MAX_SHOWN_PATH_LENGTH = 128
+
+/** Returns the error for a path without a route. */
+export function routeNotFound(method: string, path: string, hint = ''): ServiceError {
+  const shown = path.length > MAX_SHOWN_PATH_LENGTH ? `${path.slice(0, MAX_SHOWN_PATH_LENGTH)}…` : path
+  return new ServiceError('route_not_found', `there is no route ${method} ${shown}${hint}`)
 }
 
 function routesOf(controller: Type): Route[] {

@@ -2,6 +2,7 @@ import { Module } from '@nestjs/common'
 import { ChangeSetModule } from '../change-set/change-set.module.js'
 import { LedgerModule } from '../channel-api/ledger.module.js'
 import { MailChangeSetController } from './mail-change-set.controller.js'
+import { MailGroupController } from './mail-group.controller.js'
 import { MailReportController } from './mail-report.controller.js'
 import { MailQuotaController } from './mail-quota.controller.js'
 import { MailQuotaService } from './mail-quota.service.js'
@@ -13,6 +14,12 @@ const ledger = LedgerModule.forChannel(MAIL, MailQuotaService)
 /** The mail channel: quotas and their usage. */
 @Module({
   imports: [ledger, ChangeSetModule.forChannel(MAIL_CHANGE_SETS, ledger)],
-  controllers: [MailUsageController, MailReportController, MailChangeSetController, MailQuotaController],
+  controllers: [
+    MailUsageController,
+    MailReportController,
+    MailChangeSetController,
+    MailGroupController,
+    MailQuotaController,
+  ],
 })
 export class MailQuotaModule {}

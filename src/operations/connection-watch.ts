@@ -1,10 +1,10 @@
 import { Inject, Injectable, Logger } from '@nestjs/common'
 import { Counter, Gauge, Registry } from 'prom-client'
-import { type ConnectionObserver, Connections, type Shed, type Unfit } from '../http/connections.js'
+import { type ConnectionObserver, Connections, type Overload, type Rejection } from '../http/connections.js'
 import { METRICS_REGISTRY } from '../metrics/metrics.js'
 import { RateLimitedLog } from './rate-limited-log.js'
 
-const SHED: Readonly<Record<Shed, string>> = {
+const OVERLOADS: Readonly<Record<Overload, string>> = {
   refused: 'a new connection was refused: MAX_CONNECTIONS are open and busy',
   evicted: 'a connection that waited for its caller was closed to make room for a new one: MAX_CONNECTIONS are open',
 }
@@ -18,18 +18,18 @@ const UNKNOWN = 'an unknown address'
 export class ConnectionWatch implements ConnectionObserver {
   private readonly logger = new Logger('Connections')
   private readonly tell = new RateLimitedLog((message) => this.logger.warn(message))
-  private readonly shedding: Counter<'how'>
-  private readonly unfitness: Counter<'why'>
+  private readonly overloads: Counter<'how'>
+  private readonly rejections: Counter<'why'>
 
   constructor(@Inject(METRICS_REGISTRY) registry: Registry, connections: Connections) {
     const registers = [registry]
-    this.shedding = new Counter({
+    this.overloads = new Counter({
       name: 'http_connections_shed_total',
       help: 'Connections closed because MAX_CONNECTIONS were open: refused if all of them were busy; evicted if one waited for its caller: idle, its body not sent, or its answer not read.',
       labelNames: ['how'],
       registers,
     })
-    this.unfitness = new Counter({
+    this.rejections = new Counter({
       name: 'http_connections_broken_off_total',
       help: 'Connections closed because of their input: not HTTP, a head that is too large, a request that did not arrive in time, CONNECT, too many pipelined requests.',
       labelNames: ['why'],
@@ -48,13 +48,13 @@ export class ConnectionWatch implements ConnectionObserver {
     connections.observer = this
   }
 
-  unfit(why: Unfit, address: string | undefined): void {
-    this.unfitness.inc({ why })
+  rejected(why: Rejection, address: string | undefined): void {
+    this.rejections.inc({ why })
     this.tell.happened(why, `a connection was closed: ${why}; from ${address ?? UNKNOWN}`)
   }
 
-  shed(how: Shed, address: string | undefined): void {
-    this.shedding.inc({ how })
-    this.tell.happened(how, `${SHED[how]}; from ${address ?? UNKNOWN}`)
+  overloaded(how: Overload, address: string | undefined): void {
+    this.overloads.inc({ how })
+    this.tell.happened(how, `${OVERLOADS[how]}; from ${address ?? UNKNOWN}`)
   }
 }

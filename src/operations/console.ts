@@ -14,6 +14,7 @@ import { type Gate, pathOf } from '../http/request-pipeline.js'
 import { closeAfterAnswer } from '../http/unread-body.js'
 import { addHeader, reply } from '../http/reply.js'
 import { bringsBody } from '../http/request-body.js'
+import { routeNotFound } from '../http/route-table.js'
 
 /**
  * The console's path; its own links are built for this path (console/vite.config.ts).
@@ -102,13 +103,14 @@ export function consoleGate(folder: string, signIn: SignIn, problems: Pick<Probl
 
   return (request: Request, response: Response): boolean => {
     const path = pathOf(request)
-    if (path !== CONSOLE_PATH && !path.startsWith(`${CONSOLE_PATH}/`)) return false
+    const isRoot = path === '/' && METHODS.includes(request.method) && prefersHtml(request)
+    if (!isRoot && path !== CONSOLE_PATH && !path.startsWith(`${CONSOLE_PATH}/`)) return false
     request.route = { path: CONSOLE_ROUTE }
     if (!METHODS.includes(request.method)) {
       throw new ServiceError('method_not_allowed', `this path takes ${METHODS.join(', ')}`, { allow: METHODS })
     }
     if (bringsBody(request)) closeAfterAnswer(request, response)
-    if (path === CONSOLE_PATH) {
+    if (isRoot || path === CONSOLE_PATH) {
       addHeader(response, 'Location', `${CONSOLE_PATH}/`)
       reply(response, 302, undefined)
       return true
@@ -116,7 +118,7 @@ export function consoleGate(folder: string, signIn: SignIn, problems: Pick<Probl
     const below = path.slice(CONSOLE_PATH.length + 1)
     const isAsset = below === ASSETS || below.startsWith(`${ASSETS}/`)
     const name = below.slice(ASSETS.length + 1)
-    if (isAsset && (!names.has(name) || name.endsWith(ZIPPED))) throw unknownFile()
+    if (isAsset && (!names.has(name) || name.endsWith(ZIPPED))) throw routeNotFound(request.method, path)
     const zips = request.acceptsEncodings('gzip', 'identity') === 'gzip' && (!isAsset || names.has(`${name}${ZIPPED}`))
     response.set('Content-Security-Policy', policy(signIn.origins())).vary('Accept-Encoding')
     if (zips) response.set('Content-Encoding', 'gzip')
@@ -126,7 +128,7 @@ export function consoleGate(folder: string, signIn: SignIn, problems: Pick<Probl
         .on('error', (error: HttpError) => {
           // The headers of the file do not describe the problem. A response that has begun is broken off.
           if (!response.headersSent) response.getHeaderNames().forEach((header) => response.removeHeader(header))
-          problems.tell(problemOf(error), request, response)
+          problems.tell(problemOf(error, request.method, path), request, response)
         })
         .pipe(response)
     } else {
@@ -139,17 +141,18 @@ export function consoleGate(folder: string, signIn: SignIn, problems: Pick<Probl
   }
 }
 
+/** Whether this is a person's browser, which prefers a page to JSON. */
+function prefersHtml(request: Request): boolean {
+  return request.accepts('application/json', 'text/html') === 'text/html'
+}
+
 /** An error of `send`. */
 type HttpError = Error & { readonly status: number }
 
 /** Returns the problem of a file that cannot be sent: it is gone, or a precondition of the request fails. */
-function problemOf(error: HttpError): Error {
-  if (error.status === 404) return unknownFile()
+function problemOf(error: HttpError, method: string, path: string): Error {
+  if (error.status === 404) return routeNotFound(method, path)
   return error.status === 412 ? new HttpException(error.message, error.status) : error
-}
-
-function unknownFile(): ServiceError {
-  return new ServiceError('route_not_found', 'there is no such route')
 }
 
 /** The place in the page where the ways to sign in are inserted. */

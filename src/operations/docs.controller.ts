@@ -7,9 +7,9 @@ import { Controller, Get, Param, Res } from '@nestjs/common'
 import { ApiOkResponse, ApiParam, ApiTags } from '@nestjs/swagger'
 import type { Response } from 'express'
 import { DocsAuth } from '../auth/access.decorator.js'
-import { ServiceError } from '../error/service-error.js'
 import { Problems } from '../http/problem.decorator.js'
 import { reply } from '../http/reply.js'
+import { routeNotFound } from '../http/route-table.js'
 
 const PAGE = `<!doctype html>
 <html lang="en">
@@ -112,7 +112,7 @@ export class DocsController {
   @Problems('route_not_found')
   async asset(@Param('file') file: string, @Res() response: Response): Promise<void> {
     const mediaType = Object.hasOwn(MEDIA_TYPES, file) ? MEDIA_TYPES[file] : undefined
-    if (mediaType === undefined) throw new ServiceError('route_not_found', 'there is no such route')
+    if (mediaType === undefined) throw routeNotFound('GET', `/docs/${file}`)
     const content = file === 'initializer.js' ? INITIALIZER : await this.files.get(join(swaggerUiFolder(), file))
     reply(response, 200, content, mediaType)
   }

@@ -25,7 +25,7 @@ let check: () => Promise<void>
 @Module({
   providers: [
     { provide: Readiness, useValue: { check: () => check() } },
-    { provide: TransactionRunner, useValue: { connections: () => undefined } },
+    { provide: TransactionRunner, useValue: { connections: () => undefined, tasks: new Set() } },
     { provide: Admission, useValue: new Admission({ principalRequests: 1, principalBodyBytes: 1 } as Config) },
     { provide: Config, useValue: { oidc: undefined } },
     { provide: ProviderKeys, useValue: { away: false } },

@@ -33,6 +33,16 @@ export class PoolMetrics {
         this.set({ state: 'waiting' }, counts.waiting)
       },
     })
+    new Gauge({
+      name: 'background_failures_in_row',
+      help: 'Failures of repeated work in the background since it last succeeded.',
+      labelNames: ['task'],
+      registers: [registry],
+      collect() {
+        this.reset()
+        for (const { name, failures } of transactions.tasks) this.set({ task: name }, failures)
+      },
+    })
     const waits = new Histogram({
       name: 'database_pool_wait_seconds',
       help: 'Time that a read or a unit of work waited for a connection.',

@@ -40,7 +40,9 @@ describe('requestLog', () => {
       request.requestId = 'r-1'
       next()
     })
-    app.use(gated(requestLog(metrics, routes, { log: { request: (line) => lines.push(line) } })))
+    app.use(
+      gated(requestLog(metrics, routes, { log: { request: (line) => lines.push(line), largeBody: () => undefined } })),
+    )
     app.get('/things/:id', (request, response) => {
       request.principal = { name: 'mta', id: 'mta', role: 'usage', scopes: undefined, source: 'token', expiresAt: null }
       response.status(201).send('done')
@@ -115,7 +117,14 @@ describe('requestLog', () => {
   it('logs and counts the code, the principal and the reason of a refusal', async () => {
     const refusals = new RefusalMetrics(metrics.registry)
     const refusing = express()
-    refusing.use(gated(requestLog(metrics, routes, { log: { request: (line) => lines.push(line) }, refusals })))
+    refusing.use(
+      gated(
+        requestLog(metrics, routes, {
+          log: { request: (line) => lines.push(line), largeBody: () => undefined },
+          refusals,
+        }),
+      ),
+    )
     refusing.use((request: Request, response: Response) => {
       if (request.path !== '/nobody')
         request.principal = {
@@ -147,7 +156,7 @@ describe('requestLog', () => {
   })
 
   it('has documentation for each reason', () => {
-    const pages = readFileSync(new URL('../../docs/operations.md', import.meta.url), 'utf8')
+    const pages = readFileSync(new URL('../../docs/run/operations.md', import.meta.url), 'utf8')
     expect(UNAVAILABLE_REASONS.filter((reason) => !pages.includes(`| \`${reason}\` |`))).toEqual([])
   })
 
@@ -171,7 +180,14 @@ describe('requestLog', () => {
     const reported: RequestLine[] = []
     const trusting = express()
     trusting.set('trust proxy', trusted)
-    trusting.use(gated(requestLog(metrics, routes, { log: { request: (line) => reported.push(line) }, clients: true })))
+    trusting.use(
+      gated(
+        requestLog(metrics, routes, {
+          log: { request: (line) => reported.push(line), largeBody: () => undefined },
+          clients: true,
+        }),
+      ),
+    )
     server.removeAllListeners('request')
     server.on('request', trusting)
     await fetch(`${url}/things/1`, { headers: { 'X-Forwarded-For': header } })

@@ -37,6 +37,8 @@ export interface RequestLine {
 /** Receives the log entry of each request. */
 export interface RequestLog {
   request(line: RequestLine): void
+  /** A request with a large body begins: if the process does not survive it, this line is what remains. */
+  largeBody(line: Pick<RequestLine, 'method' | 'route' | 'principal' | 'requestId'>): void
 }
 
 /** Further observers of requests. */
@@ -69,6 +71,12 @@ export function requestLog(
   return (request: Request, response: Response): void => {
     const began = performance.now()
     const followed = tracer?.current()
+    if (log !== undefined)
+      request.logLargeBody = () => {
+        const { method, requestId, principal } = request
+        const route = routeOf(request, routes)
+        log.largeBody({ method, route, principal: principal && storedName(principal.name), requestId })
+      }
     // `close` comes after `finish`, and alone if the connection broke.
     response.once('close', () => {
       const duration = performance.now() - began

@@ -133,10 +133,10 @@ describe('ServiceLogger', () => {
     log.toggleDebug()
     log.warn('after')
     expect(parsed(lines)).toMatchObject([
-      { context: 'Log', message: 'log level changed to debug' },
+      { level: 'info', context: 'Log', message: 'log level changed to debug' },
       { level: 'debug', message: 'meanwhile' },
       { context: 'Request', status: 200 },
-      { context: 'Log', message: 'log level changed to error' },
+      { level: 'info', context: 'Log', message: 'log level changed to error' },
     ])
   })
 

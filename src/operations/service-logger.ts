@@ -13,6 +13,8 @@ const CHATTY = new Set(['InstanceLoader', 'RouterExplorer', 'RoutesResolver'])
 /** The context of request lines. */
 const REQUEST = 'Request'
 
+const LARGE_BODY = 'a body of more than 1 MB begins'
+
 /** The maximum depth of causes; a cause may be its own cause. */
 const MAX_CAUSES = 5
 
@@ -81,9 +83,10 @@ export class ServiceLogger implements LoggerService, RequestLog {
   /** Switches to `debug`, or back to LOG_LEVEL. */
   toggleDebug(): void {
     const level = this.pino.level === 'debug' ? this.level : 'debug'
+    // Logged with any LOG_LEVEL, so that readers of the log know why its level changes.
+    this.pino.level = 'debug'
+    this.pino.info({ context: 'Log' }, `log level changed to ${level}`)
     this.pino.level = level
-    // Logged at every level, so that readers of the log know why its level changes.
-    this.pino.error({ context: 'Log' }, `log level changed to ${level}`)
   }
 
   /** One line for a request; faults of the service have a level that LOG_LEVEL=warn includes. */
@@ -123,6 +126,14 @@ export class ServiceLogger implements LoggerService, RequestLog {
       const reported = `${method} ${route} ${status}${why} ${ms} ms ${who} ${requestId}${where}${aborted ? ' aborted' : ''}`
       this.out.write(textLine(formatInstant(this.clock.now()), level, REQUEST, reported))
     }
+  }
+
+  /** Written at once: the process may end before it would be written with others. */
+  largeBody({ method, route, principal, requestId }: Parameters<RequestLog['largeBody']>[0]): void {
+    const request = { method, route, principal, request_id: requestId }
+    if (this.json) this.pino.info({ context: REQUEST, ...request }, LARGE_BODY)
+    else this.pino.info({ context: REQUEST }, `${method} ${route} ${principal ?? '-'} ${requestId}: ${LARGE_BODY}`)
+    this.out.flush()
   }
 
   // Nest's Logger appends its context to the arguments, and error() may have a stack before it.

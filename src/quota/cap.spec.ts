@@ -38,6 +38,11 @@ const quota = (given: Partial<QuotaState>): QuotaState => ({
   windowSeconds: null,
   passed: null,
   window: null,
+  groupId: null,
+  per: null,
+  follows: null,
+  overrides: null,
+  countBeganAt: null,
   cycleSeq: 0,
   holdDueAt: null,
   label: null,
@@ -215,24 +220,21 @@ class Model {
     return paid >= amount && active.every((one) => one.cap !== 'enforce' || this.left(one, at) >= amount)
   }
 
-  /** Every instant the contract names, one after another. */
+  /** Every instant at which anything of the owner resets, ends, returns or leaves a window, one after another. */
   refillsAt(amount: number, now: Instant): Instant | null {
-    const looked = this.quotas.filter(
-      (one) => one.deletedAt === null && one.cap !== 'observe' && statusAt(one, now) === 'active',
-    )
-    if (looked.every((one) => one.cap !== null)) return null
+    if (!this.quotas.some((one) => one.cap === null && one.deletedAt === null && statusAt(one, now) === 'active'))
+      return null
     const last = this.lastEvent(now)
     const instants = new Set<Instant>()
-    for (const one of looked) {
-      const end = one.expireAt ?? Infinity
-      const add = (at: Instant): unknown => (at > now && at < end ? instants.add(at) : undefined)
-      if (one.cap === 'enforce' && end < Infinity) instants.add(end)
-      if (one.cycleUnit !== null) for (const at of this.calendar(one, last + 25 * HOUR)) add(at)
+    for (const { state, expiresAt } of this.operations) if (state === 'held') instants.add(expiresAt!)
+    for (const one of this.quotas) {
+      if (one.expireAt !== null) instants.add(one.expireAt)
+      if (one.cycleUnit !== null) for (const at of this.calendar(one, last + 25 * HOUR)) instants.add(at)
       if (one.windowSeconds === null) continue
       const slot = slotMilliseconds(one.windowSeconds)
-      for (let at = now - (now % slot); at <= last + slot; at += slot) add(at)
+      for (let at = now - (now % slot); at <= last + slot; at += slot) instants.add(at)
     }
-    return [...instants].sort((a, b) => a - b).find((at) => this.accepts(amount, at)) ?? null
+    return [...instants].sort((a, b) => a - b).find((at) => at > now && this.accepts(amount, at)) ?? null
   }
 
   /** After this nothing comes back any more but by resets. */
@@ -664,12 +666,14 @@ describe('refills_at of payers and caps', () => {
     expect(new Refills([ended], [], [cap]).at(50)).toBeNull()
   })
 
-  it('is a boundary and not the end of a hold, although the hold is necessary for it to fit', () => {
+  it('is the end of a hold, which returns its units to payer and cap alike', () => {
     const cap = rolling({ id: 2, total: 10 })
     countIn(cap, NOW, { reserved: 10 })
     const payer = quota({ id: 1, total: 100, reserved: 10 })
-    expect(new Refills([payer], [hold(NOW + 1, 1, 10, [2])], [cap]).at(5)).toBe(NOW + 2500)
-    expect(new Refills([payer], [hold(NOW + 5000, 1, 10, [2])], [cap]).at(5)).toBe(NOW + 5000)
+    expect(new Refills([payer], [hold(NOW + 1, 1, 10, [2])], [cap]).at(5)).toBe(NOW + 1)
+    expect(new Refills([payer], [hold(NOW + 5001, 1, 10, [2])], [cap]).at(5)).toBe(NOW + 5001)
+    // It leaves the window before it ends.
+    expect(new Refills([payer], [hold(NOW + 70_000, 1, 10, [2])], [cap]).at(5)).toBe(NOW + 60_000)
     // It gives back what it kept once, and not again where its slot leaves the window.
     countIn(cap, NOW, { used: 10 })
     expect(new Refills([payer], [hold(NOW + 1, 1, 10, [2])], [cap]).at(5)).toBe(NOW + 60_000)
@@ -677,22 +681,23 @@ describe('refills_at of payers and caps', () => {
   })
 
   it('returns nothing of a hold to a later count', () => {
-    const cap = quota({ id: 2, cap: 'enforce', used: 8, cycleSeq: 1 })
+    const cap = quota({ id: 2, cap: 'enforce', used: 8, reserved: 2, cycleSeq: 1 })
     const other = rolling({ id: 3 })
     const payer = quota({ id: 1, total: 100, reserved: 10 })
     const at = (amount: number): Instant | null =>
       new Refills([payer], [hold(NOW + 1, 1, 10, [2])], [cap, other]).at(amount)
-    expect(at(2)).toBe(NOW + 2500)
-    expect(at(3)).toBeNull()
+    expect(at(1)).toBeNull()
+    cap.cycleSeq = 0
+    expect(at(1)).toBe(NOW + 1)
   })
 
-  it('ignores boundaries of a rolling cap after its end', () => {
+  it('ignores a rolling cap from its end on', () => {
     const cap = rolling({ id: 2, expireAt: NOW + 30_000 })
     countIn(cap, NOW, { used: 10 })
     const payer = quota({ id: 1, total: 10, reserved: 10 })
     const at = (due: Instant): Instant | null => new Refills([payer], [hold(due, 1, 10, [])], [cap]).at(10)
     expect(at(NOW + 30_000)).toBe(NOW + 30_000)
-    expect(at(NOW + 30_001)).toBeNull()
+    expect(at(NOW + 30_001)).toBe(NOW + 30_001)
   })
 
   it('ignores observe caps', () => {

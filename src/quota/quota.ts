@@ -11,13 +11,22 @@ export const TOTAL_QUOTA = 1 satisfies QuotaType
 export const CYCLE_QUOTA = 2 satisfies QuotaType
 export const ROLLING_QUOTA = 3 satisfies QuotaType
 export const QUOTA_TYPES = [TOTAL_QUOTA, CYCLE_QUOTA, ROLLING_QUOTA] as const
+/** The word of each type, for people. */
+export const TYPE_WORDS = { 1: 'total', 2: 'cycle', 3: 'rolling' } as const satisfies Record<QuotaType, string>
 
 /** What a cap does if an amount does not fit: `enforce` refuses it, `observe` admits it and reports it. */
 export const CAP_MODES = ['enforce', 'observe'] as const
 export type CapMode = (typeof CAP_MODES)[number]
 
-/** The status of a quota at an instant, in answers and filters (contract, §3 Status). */
-export const STATUSES = ['active', 'disabled', 'expired'] as const
+/** Who has a count of a group's quota: all members together, or each member one of its own (contract, §13). */
+export const PERS = ['group', 'member'] as const
+export type Per = (typeof PERS)[number]
+
+/**
+ * The status of a quota at an instant, in answers and filters (contract, §3 Status). `left`: a member's count whose
+ * group is not in its owner's chain any more, or whose quota is deleted (contract, §13).
+ */
+export const STATUSES = ['active', 'disabled', 'expired', 'left'] as const
 export type Status = (typeof STATUSES)[number]
 
 /**
@@ -45,7 +54,7 @@ export interface QuotaState {
   reserved: number
   /**
    * An administrator sets `disabled`; `expired` records that `expireAt` has passed. It may be recorded late, but never
-   * early.
+   * early. `follow` sets that of a member's count.
    */
   state: Status
   /** The quota ends at this instant; null: never (types 2 and 3). */
@@ -79,6 +88,19 @@ export interface QuotaState {
   passed: string | null
   /** The counts of a rolling cap, slot by slot; `used` and `reserved` are their sums. Null for types 1 and 2. */
   window: RollingWindow | null
+  /** The group of a group's quota, and of a member's count; null for an owner's own quota. */
+  groupId: number | null
+  /** Null for an owner's own quota. A member's count has `member`, as the quota that it follows. */
+  per: Per | null
+  /** The quota whose settings a member's count has; null for every other quota. */
+  follows: number | null
+  /** The settings of a member's count that are its own (`overridesText`); null for every other quota. */
+  overrides: string | null
+  /**
+   * When the present count of a quota that counts follow began: its creation, its last reset, or the last change of its
+   * window. A count with another value has to begin anew (`follow`). Null for other quotas.
+   */
+  countBeganAt: Instant | null
   createdAt: Instant
   deletedAt: Instant | null
 }
@@ -93,7 +115,7 @@ export function isExpired(quota: QuotaState, now: Instant): boolean {
 
 /** The status in answers, derived from the state and `now`. */
 export function statusAt(quota: QuotaState, now: Instant): Status {
-  if (quota.state === 'disabled') return 'disabled'
+  if (quota.state === 'disabled' || quota.state === 'left') return quota.state
   return isExpired(quota, now) ? 'expired' : 'active'
 }
 
@@ -121,7 +143,9 @@ export function roll(quota: QuotaState, now: Instant): boolean {
   const at = expireAt === null ? now : Math.min(now, expireAt - 1)
   // The last cycle ends at MAX_INSTANT; there is no next one.
   if (at < cycleEndsAt || cycleEndsAt === MAX_INSTANT) return false
-  quota.cycleEndsAt = cycleAt({ unit, timeZone, anchor }, at).end
+  const cycle = cycleAt({ unit, timeZone, anchor }, at)
+  quota.cycleEndsAt = cycle.end
+  if (quota.countBeganAt !== null) quota.countBeganAt = cycle.start
   beginCount(quota)
   return true
 }

@@ -1,9 +1,8 @@
 import type { Instant } from '../time/instant.js'
 import type { CapCount } from './cap.js'
-import { cycleAt } from './cycle.js'
 import type { Allocation } from './draw-down.js'
 import type { QuotaState } from './quota.js'
-import { boundaryFrom, countsUntil } from './rolling-window.js'
+import { countsUntil } from './rolling-window.js'
 
 /** An open hold: its quotas, amounts and expiry. */
 export interface Hold {
@@ -23,20 +22,14 @@ export function nextRefill({ window, cycleEndsAt, expireAt }: QuotaState): Insta
   return next !== null && (expireAt === null || next < expireAt) ? next : null
 }
 
-/** The units that a quota has left from an instant on, regardless of the present ones: after a reset, or its end. */
-interface Turn {
+/** A change of what a quota has left, if nobody takes or settles anything. */
+interface Change {
   readonly at: Instant
   readonly place: number
-  readonly left: number
-}
-
-/** Units that return to a quota: at the end of a hold, or when they leave a window. */
-interface Return {
-  readonly at: Instant
-  readonly place: number
-  readonly amount: number
-  /** The time when their slot leaves the window of a rolling cap; null for other quotas. */
-  readonly slot: Instant | null
+  /** The units that return; negative for units that a hold returned before their slot leaves the window. */
+  readonly returned?: number
+  /** What is left from now on, regardless of earlier and later changes: after a first reset, or at the end. */
+  readonly left?: number
 }
 
 /** An instant from which more fits than at any earlier one. */
@@ -46,32 +39,20 @@ interface Step {
 }
 
 /**
- * Resets are computed for this much longer than the last hold, so that another hold seldom requires more of them.
- */
-const AHEAD_MS = 3_600_000
-
-/**
- * Computes when an owner can consume more than now, if nobody else consumes anything (contract, §4, §7 and §9): when
- * the payers together can pay the amount, and each `enforce` cap admits it. A payer that has ended by then gives
- * nothing, a cap that has ended limits nothing, and a hold that is due by then counts as returned.
+ * Computes when an owner can consume more than now, if nobody takes or settles anything (contract, §4 and §9): when the
+ * payers together can pay the amount, and each `enforce` cap admits it. A payer that has ended gives nothing, a cap
+ * that has ended limits nothing, and a hold returns its units at its end.
  *
- * The candidates are resets of payers and caps and the slot boundaries of rolling caps, all before the end of their
- * quota, and the ends of caps. The amount that fits increases only at a payer's or a cap's first reset, when units
- * leave a window, at the end of a cap and at the end of a hold. So after the last hold's end, only each quota's first
- * reset can be the earliest that fits; before it, every reset can be, and of each rolling cap the first boundary after
- * the end of a hold.
- *
- * The events are sorted once and traversed with a running sum. So the cost is the sum of quotas, slots and holds, not
- * their product, for any number of amounts.
+ * What fits changes only at a quota's first reset, at its end, at the end of a hold and when units leave a window.
+ * These changes are sorted once and added up. So the cost is the sum of quotas, slots and holds, not their product, for
+ * any number of amounts.
  */
 export class Refills {
   /** Payers first, then caps; the fields below refer to quotas by their index here. */
   private readonly quotas: readonly QuotaState[]
   private readonly placeOf: ReadonlyMap<number, number>
-  private readonly turns: readonly Turn[]
-  private resets: Float64Array | undefined
-  private horizon = -Infinity
-  private holdsByEnd: readonly Hold[] | undefined
+  private readonly turns: readonly Change[]
+  private returns: readonly Change[] | undefined
   private steps: readonly Step[] | undefined
 
   /**
@@ -86,7 +67,7 @@ export class Refills {
   ) {
     this.quotas = [...payers, ...caps.filter(({ cap }) => cap === 'enforce')]
     this.placeOf = new Map(this.quotas.map(({ id }, place) => [id, place]))
-    this.turns = this.quotas.flatMap(turnsOf).sort(byTime)
+    this.turns = this.quotas.flatMap(turnsOf)
   }
 
   /** Call it after counters of the quotas have changed. */
@@ -96,11 +77,11 @@ export class Refills {
 
   /** Call it after holds have been opened or closed. */
   holdsChanged(): void {
-    this.holdsByEnd = undefined
+    this.returns = undefined
     this.steps = undefined
   }
 
-  /** The earliest instant from which `amount` fits, or null if there is none. */
+  /** The earliest instant from which `amount`, which does not fit now, fits; null if there is none. */
   at(amount: number): Instant | null {
     this.steps ??= this.walk()
     // Steps increase in time and amount: a binary search finds the first one that is high enough.
@@ -115,170 +96,69 @@ export class Refills {
   }
 
   private walk(): Step[] {
-    const holds = (this.holdsByEnd ??= [...this.holds.values()].sort((a, b) => a.expiresAt - b.expiresAt))
-    const returns = this.returnsOf(holds)
-    const leaves = this.quotas.flatMap(leavesOf).sort(byTime)
-    const outlook = new Outlook(this.quotas, this.payers.length)
+    this.returns ??= this.returnsOfHolds()
+    const changes = [...this.returns, ...this.turns, ...this.quotas.flatMap(leavesOf)].sort((a, b) => a.at - b.at)
+    // Negative if a total was lowered below what is used: returned units first make up for this.
+    const left = this.quotas.map(({ total, used, reserved }) => total - used - reserved)
+    const payers = this.payers.length
+    const turned = new Uint8Array(left.length)
+    let payable = left.slice(0, payers).reduce((sum, units) => sum + Math.max(0, units), 0)
     const steps: Step[] = []
     let highest = 0
-    let nextReturn = 0
-    let nextLeave = 0
-    let nextTurn = 0
-    for (const at of this.instants(holds, leaves)) {
-      for (let one = returns[nextReturn]; one !== undefined && one.at <= at; one = returns[(nextReturn += 1)])
-        outlook.returned(one)
-      for (let one = leaves[nextLeave]; one !== undefined && one.at <= at; one = leaves[(nextLeave += 1)])
-        outlook.left(one)
-      for (let turn = this.turns[nextTurn]; turn !== undefined && turn.at <= at; turn = this.turns[(nextTurn += 1)])
-        outlook.turned(turn)
-      const capacity = outlook.available()
-      if (capacity > highest) {
-        highest = capacity
-        steps.push({ at, capacity })
-      }
+    for (const [index, { at, place, returned = 0, left: fixed }] of changes.entries()) {
+      const before = left[place] ?? 0
+      const after = fixed ?? (turned[place] === 1 ? before : before + returned)
+      if (fixed !== undefined) turned[place] = 1
+      left[place] = after
+      if (place < payers) payable += Math.max(0, after) - Math.max(0, before)
+      // An instant counts with all of its changes.
+      if (changes[index + 1]?.at === at) continue
+      let capacity = payable
+      for (let cap = payers; cap < left.length; cap += 1) capacity = Math.min(capacity, left[cap] ?? 0)
+      if (capacity > highest) steps.push({ at, capacity: (highest = capacity) })
     }
     return steps
   }
 
-  /** The units that return at the ends of holds, in order, to counts that are still current. */
-  private returnsOf(holdsByEnd: readonly Hold[]): Return[] {
-    const returns: Return[] = []
-    for (const { expiresAt: at, allocations, counted } of holdsByEnd) {
+  /** The units that return at the ends of holds, to counts that are still current; in order of time. */
+  private returnsOfHolds(): Change[] {
+    const returns: Change[] = []
+    for (const { expiresAt: at, allocations, counted } of this.holds.values()) {
       let whole = 0
       for (const { quotaId, cycleSeq, amount } of allocations) {
         whole += amount
         const place = this.placeOfCount(quotaId, cycleSeq)
-        if (place !== undefined) returns.push({ at, place, amount, slot: null })
+        if (place !== undefined) returns.push({ at, place, returned: amount })
       }
-      for (const { quotaId, cycleSeq } of counted?.caps ?? []) {
+      if (counted === undefined) continue
+      for (const { quotaId, cycleSeq } of counted.caps) {
         const place = this.placeOfCount(quotaId, cycleSeq)
-        if (counted === undefined || place === undefined) continue
+        if (place === undefined) continue
         const seconds = this.quotas[place]?.windowSeconds ?? null
-        const slot = seconds === null ? null : countsUntil(seconds, counted.at)
-        if (slot === null || at < slot) returns.push({ at, place, amount: whole, slot })
+        const slot = seconds === null ? Infinity : countsUntil(seconds, counted.at)
+        // Before the slot leaves the window with these units; otherwise they leave with it.
+        if (at < slot) returns.push({ at, place, returned: whole })
+        if (at < slot && slot < Infinity) returns.push({ at: slot, place, returned: -whole })
       }
     }
-    return returns
+    return returns.sort((a, b) => a.at - b.at)
   }
 
   private placeOfCount(quotaId: number, cycleSeq: number): number | undefined {
     const place = this.placeOf.get(quotaId)
     return place !== undefined && this.quotas[place]?.cycleSeq === cycleSeq ? place : undefined
   }
-
-  /** The candidate instants, in order. */
-  private instants(holdsByEnd: readonly Hold[], leaves: readonly Return[]): Float64Array {
-    const latest = holdsByEnd.at(-1)?.expiresAt ?? -Infinity
-    if (this.resets === undefined || latest > this.horizon) {
-      this.horizon = latest + AHEAD_MS
-      this.resets = Float64Array.from(this.quotas.flatMap((quota) => resetsOf(quota, this.horizon))).sort()
-    }
-    const caps = this.quotas.slice(this.payers.length)
-    if (caps.length === 0) return this.resets
-    const others = leaves.map(({ at }) => at)
-    for (const { windowSeconds, expireAt } of caps) {
-      if (expireAt !== null) others.push(expireAt)
-      if (windowSeconds == null) continue
-      let last = -Infinity
-      for (const hold of holdsByEnd) {
-        if (hold.expiresAt <= last) continue
-        last = boundaryFrom(windowSeconds, hold.expiresAt)
-        if (expireAt === null || last < expireAt) others.push(last)
-      }
-    }
-    return Float64Array.from([...this.resets, ...others]).sort()
-  }
 }
 
-/** The amount that can be consumed as time advances, if nobody consumes anything. */
-class Outlook {
-  /** Negative if a total was lowered below what is used: returned units first make up for this. */
-  private readonly leftOf: number[]
-  private readonly hasTurned: Uint8Array
-  /** The units of a slot that ends of holds have already returned, by index and slot. */
-  private readonly returnedOf = new Map<string, number>()
-  /** The sum that the payers can give. */
-  private payable = 0
-
-  /** @param quotas the payers, then the `enforce` caps; rolled */
-  constructor(
-    quotas: readonly QuotaState[],
-    private readonly payers: number,
-  ) {
-    this.leftOf = quotas.map(({ total, used, reserved }) => total - used - reserved)
-    this.hasTurned = new Uint8Array(quotas.length)
-    for (let place = 0; place < payers; place += 1) this.payable += Math.max(0, this.leftOf[place] ?? 0)
-  }
-
-  /** A hold ends. */
-  returned({ place, amount, slot }: Return): void {
-    if (slot !== null) {
-      const key = `${place} ${slot}`
-      this.returnedOf.set(key, (this.returnedOf.get(key) ?? 0) + amount)
-    }
-    this.comesBack(place, amount)
-  }
-
-  /** A slot leaves its window, with the units that no hold has already returned. */
-  left({ place, amount, slot }: Return): void {
-    this.comesBack(place, amount - (this.returnedOf.get(`${place} ${slot}`) ?? 0))
-  }
-
-  /** A quota resets or ends. */
-  turned({ place, left }: Turn): void {
-    this.hasTurned[place] = 1
-    this.nowLeft(place, left)
-  }
-
-  /** The largest amount that one consume can take. */
-  available(): number {
-    let least = this.payable
-    for (let place = this.payers; place < this.leftOf.length; place += 1)
-      least = Math.min(least, this.leftOf[place] ?? 0)
-    return least
-  }
-
-  private comesBack(place: number, amount: number): void {
-    if (this.hasTurned[place] !== 1) this.nowLeft(place, (this.leftOf[place] ?? 0) + amount)
-  }
-
-  private nowLeft(place: number, left: number): void {
-    if (place < this.payers) this.payable += Math.max(0, left) - Math.max(0, this.leftOf[place] ?? 0)
-    this.leftOf[place] = left
-  }
-}
-
-function byTime(a: { readonly at: Instant }, b: { readonly at: Instant }): number {
-  return a.at - b.at
-}
-
-function turnsOf(quota: QuotaState, place: number): Turn[] {
-  const turns: Turn[] = []
-  const refill = nextRefill(quota)
-  if (refill !== null && quota.window == null) turns.push({ at: refill, place, left: quota.total })
-  // A payer that has ended gives nothing, a cap that has ended limits nothing.
+/** The first reset of a payer or cap, and its end, from which a payer gives nothing and a cap limits nothing. */
+function turnsOf(quota: QuotaState, place: number): Change[] {
+  const reset = quota.window == null ? nextRefill(quota) : null
+  const turns: Change[] = reset === null ? [] : [{ at: reset, place, left: quota.total }]
   if (quota.expireAt !== null) turns.push({ at: quota.expireAt, place, left: quota.cap == null ? 0 : Infinity })
   return turns
 }
 
-/** The units that leave a rolling cap's window before the cap's end, if no hold ends earlier. */
-function leavesOf({ window, expireAt }: QuotaState, place: number): Return[] {
-  return (window ?? [])
-    .filter(({ until }) => expireAt === null || until < expireAt)
-    .map(({ until, used, reserved }) => ({ at: until, place, amount: used + reserved, slot: until }))
-}
-
-/** The candidate resets of one quota: those up to `horizon` and the first one after it, all before its end. */
-function resetsOf(quota: QuotaState, horizon: Instant): Instant[] {
-  const { cycleUnit: unit, cycleTimeZone: timeZone, cycleAnchorAt: anchor } = quota
-  const found: Instant[] = []
-  if (unit === null || timeZone === null || anchor === null) return found
-  let reset = nextRefill(quota)
-  while (reset !== null) {
-    found.push(reset)
-    if (reset > horizon) break
-    const next = cycleAt({ unit, timeZone, anchor }, reset).end
-    reset = next > reset && (quota.expireAt === null || next < quota.expireAt) ? next : null
-  }
-  return found
+/** The units that leave a rolling cap's window. */
+function leavesOf({ window }: QuotaState, place: number): Change[] {
+  return (window ?? []).map(({ until: at, used, reserved }) => ({ at, place, returned: used + reserved }))
 }

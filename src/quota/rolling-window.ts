@@ -33,15 +33,10 @@ export function slotMilliseconds(windowSeconds: number): number {
   return Math.ceil((windowSeconds * 1000) / SLOTS_PER_WINDOW)
 }
 
-/** The first slot boundary at or after an instant. */
-export function boundaryFrom(windowSeconds: number, at: Instant): Instant {
-  const length = slotMilliseconds(windowSeconds)
-  return Math.min(MAX_INSTANT, Math.ceil(at / length) * length)
-}
-
-/** The time until which units counted at `at` count: the first boundary at least one window later. */
+/** The time until which units counted at `at` count: the first slot boundary at least one window later. */
 export function countsUntil(windowSeconds: number, at: Instant): Instant {
-  return boundaryFrom(windowSeconds, at + windowSeconds * 1000)
+  const length = slotMilliseconds(windowSeconds)
+  return Math.min(MAX_INSTANT, Math.ceil((at + windowSeconds * 1000) / length) * length)
 }
 
 /** Removes the slots that have left the window by `now`; returns the same value if there are none. */

@@ -192,6 +192,11 @@ describe('a create', () => {
       thresholds: null,
       passed: null,
       window: null,
+      groupId: null,
+      per: null,
+      follows: null,
+      overrides: null,
+      countBeganAt: null,
     })
     const far: QuotaState = { id: 1, ...newQuota({ ...TYPE_2, cycleUnit: 'hour' }, NOW), used: 1 }
     expect(roll(far, TYPE_2.cycleResetAt! - 1)).toBe(false)
@@ -473,6 +478,11 @@ describe('an update on the edge of a cycle', () => {
     thresholds: null,
     passed: null,
     window: null,
+    groupId: null,
+    per: null,
+    follows: null,
+    overrides: null,
+    countBeganAt: null,
     createdAt: 0,
     deletedAt: null,
     ...given,

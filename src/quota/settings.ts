@@ -6,13 +6,16 @@ import {
   CYCLE_QUOTA,
   firstReset,
   isPastReset,
+  type Per,
   type QuotaState,
   type QuotaType,
   roll,
+  QUOTA_TYPES,
   ROLLING_QUOTA,
   type Status,
   statusAt,
   TOTAL_QUOTA,
+  TYPE_WORDS,
 } from './quota.js'
 import { EMPTY_WINDOW } from './rolling-window.js'
 import { thresholdsOf, thresholdsText } from './threshold.js'
@@ -72,25 +75,56 @@ export interface CountersView {
   reserved: number
 }
 
-/** A difference in settings: only the members that changed, and the counters if a new count begins. */
-export interface SettingsChange {
-  before: Partial<SettingsView & CountersView>
-  after: Partial<SettingsView & CountersView>
+/** What a change of a member's count also shows: the settings that are its own. */
+export interface OverridesView {
+  overrides: SettingName[]
 }
 
-const CYCLE_FIELDS = [
+/** A difference in settings: only the members that changed, and the counters if a new count begins. */
+export interface SettingsChange {
+  before: Partial<SettingsView & CountersView & OverridesView>
+  after: Partial<SettingsView & CountersView & OverridesView>
+}
+
+/** The members of a cycle, by their names in the API and here. */
+export const CYCLE_FIELDS = [
   ['cycle_unit', 'cycleUnit'],
   ['cycle_reset_at', 'cycleResetAt'],
   ['cycle_time_zone', 'cycleTimeZone'],
 ] as const
 
-const TYPE_NAMES = { 1: 'quota_type 1 (total)', 2: 'quota_type 2 (cycle)', 3: 'quota_type 3 (rolling)' } as const
+const typeName = (type: QuotaType): string => `quota_type ${type} (${TYPE_WORDS[type]})`
 
-const foreignCycle = (type: QuotaType): string =>
-  `belongs to quota_type 2 (cycle); leave it out or null for ${TYPE_NAMES[type]}`
-const foreignWindow = (type: QuotaType): string =>
-  `belongs to quota_type 3 (rolling); leave it out or null for ${TYPE_NAMES[type]}`
-const FOREIGN_THRESHOLDS = 'belongs to quota_types 1 and 2; leave it out or null for quota_type 3 (rolling)'
+/** The types that have a setting which not all of them have. */
+const TYPES_WITH: Readonly<Record<string, readonly QuotaType[]>> = {
+  cycle_unit: [CYCLE_QUOTA],
+  cycle_reset_at: [CYCLE_QUOTA],
+  cycle_time_zone: [CYCLE_QUOTA],
+  window_seconds: [ROLLING_QUOTA],
+  thresholds: [TOTAL_QUOTA, CYCLE_QUOTA],
+}
+
+/** Returns the mistake of a value other than null of a setting that the type does not have; undefined if it has it. */
+function foreignTo(type: QuotaType, field: string): string | undefined {
+  const types = Object.hasOwn(TYPES_WITH, field) ? TYPES_WITH[field] : undefined
+  if (types === undefined || types.includes(type)) return undefined
+  return `belongs to ${types.map(typeName).join(' and ')}; leave it out or null for ${typeName(type)}`
+}
+
+const FOREIGN_FIELDS = [...CYCLE_FIELDS, ['window_seconds', 'windowSeconds'], ['thresholds', 'thresholds']] as const
+
+/** The mistakes of all settings that the type does not have. */
+function foreignSettings(type: QuotaType, settings: Partial<NewSettings>): Violation[] {
+  return FOREIGN_FIELDS.flatMap(([field, property]) => {
+    const message = settings[property] == null ? undefined : foreignTo(type, field)
+    return message === undefined ? [] : [{ field, message }]
+  })
+}
+
+const STATUS_MESSAGES = {
+  expired: 'can be set to active or disabled; a quota expires by its expire_at',
+  left: 'can be set to active or disabled; the count of a member has left with its group',
+}
 const THRESHOLDS_NULL = 'may not be null: [] stands for none'
 const IN_THE_PAST = 'must lie in the future'
 
@@ -99,25 +133,17 @@ const IN_THE_PAST = 'must lie in the future'
  * Create).
  */
 export function typeViolations(settings: Partial<NewSettings>): Violation[] {
-  const violations: Violation[] = []
   const { quotaType } = settings
+  const known = quotaType !== undefined && QUOTA_TYPES.includes(quotaType)
+  const violations: Violation[] = known ? foreignSettings(quotaType, settings) : []
   if (quotaType === TOTAL_QUOTA && settings.expireAt == null)
     violations.push({ field: 'expire_at', message: 'is required for quota_type 1 (total)' })
-  if (quotaType === TOTAL_QUOTA || quotaType === ROLLING_QUOTA) {
-    for (const [field, property] of CYCLE_FIELDS) {
-      if (settings[property] != null) violations.push({ field, message: foreignCycle(quotaType) })
-    }
-  }
   if (quotaType === ROLLING_QUOTA) {
     if (settings.windowSeconds == null)
       violations.push({ field: 'window_seconds', message: 'is required for quota_type 3 (rolling)' })
     if (settings.cap == null)
       violations.push({ field: 'cap', message: 'must be enforce or observe for quota_type 3 (rolling): it never pays' })
-    if (settings.thresholds != null) violations.push({ field: 'thresholds', message: FOREIGN_THRESHOLDS })
-  } else if (quotaType === TOTAL_QUOTA || quotaType === CYCLE_QUOTA) {
-    if (settings.windowSeconds != null) violations.push({ field: 'window_seconds', message: foreignWindow(quotaType) })
-    if (settings.thresholds === null) violations.push({ field: 'thresholds', message: THRESHOLDS_NULL })
-  }
+  } else if (known && settings.thresholds === null) violations.push({ field: 'thresholds', message: THRESHOLDS_NULL })
   if (quotaType === CYCLE_QUOTA) {
     if (settings.cycleUnit == null)
       violations.push({ field: 'cycle_unit', message: 'is required for quota_type 2 (cycle)' })
@@ -141,8 +167,14 @@ export function timeViolations(settings: Partial<NewSettings>, now: Instant): Vi
   return violations
 }
 
-/** The state of a new quota: active, with a first cycle from now to `cycleResetAt`, of any length. */
-export function newQuota(settings: NewSettings, now: Instant): Omit<QuotaState, 'id'> {
+/** The group of a new quota, and who has a count of it. */
+export type GroupPlace = { readonly groupId: number; readonly per: Per }
+
+/**
+ * The state of a new quota: active, with a first cycle from now to `cycleResetAt`, of any length.
+ * @param place undefined for an owner's own quota
+ */
+export function newQuota(settings: NewSettings, now: Instant, place?: GroupPlace): Omit<QuotaState, 'id'> {
   const cycle = settings.quotaType === CYCLE_QUOTA
   return {
     quotaType: settings.quotaType,
@@ -163,6 +195,11 @@ export function newQuota(settings: NewSettings, now: Instant): Omit<QuotaState, 
     thresholds: thresholdsText(settings.thresholds ?? []),
     passed: null,
     window: settings.quotaType === ROLLING_QUOTA ? EMPTY_WINDOW : null,
+    groupId: place?.groupId ?? null,
+    per: place?.per ?? null,
+    follows: null,
+    overrides: null,
+    countBeganAt: place?.per === 'member' ? now : null,
     createdAt: now,
     deletedAt: null,
   }
@@ -170,31 +207,37 @@ export function newQuota(settings: NewSettings, now: Instant): Omit<QuotaState, 
 
 /** The rules of a patch that depend only on the quota's type: foreign fields, and null for required values. */
 export function foreignViolations(quota: QuotaState, patch: SettingsPatch): Violation[] {
-  const violations: Violation[] = []
   const { quotaType } = quota
+  const violations = foreignSettings(quotaType, patch)
   if (quotaType === TOTAL_QUOTA && patch.expireAt === null)
     violations.push({ field: 'expire_at', message: 'may not be null for quota_type 1 (total)' })
-  for (const [field, property] of CYCLE_FIELDS) {
-    if (quotaType === CYCLE_QUOTA) {
+  if (quotaType === CYCLE_QUOTA) {
+    for (const [field, property] of CYCLE_FIELDS)
       if (patch[property] === null) violations.push({ field, message: 'may not be null for quota_type 2 (cycle)' })
-    } else if (patch[property] != null) violations.push({ field, message: foreignCycle(quotaType) })
   }
   if (quotaType === ROLLING_QUOTA) {
     if (patch.windowSeconds === null)
       violations.push({ field: 'window_seconds', message: 'may not be null for quota_type 3 (rolling)' })
-    if (patch.thresholds != null) violations.push({ field: 'thresholds', message: FOREIGN_THRESHOLDS })
-  } else {
-    if (patch.windowSeconds != null) violations.push({ field: 'window_seconds', message: foreignWindow(quotaType) })
-    if (patch.thresholds === null) violations.push({ field: 'thresholds', message: THRESHOLDS_NULL })
-  }
+  } else if (patch.thresholds === null) violations.push({ field: 'thresholds', message: THRESHOLDS_NULL })
   if (patch.cap !== undefined && (patch.cap === null) !== (quota.cap === null))
     violations.push({ field: 'cap', message: quota.cap === null ? CAP_OF_PAYER : PAYER_OF_CAP })
   return violations
 }
 
-/** The rules that a patch of a stored quota would violate. */
-export function patchViolations(quota: QuotaState, patch: SettingsPatch, now: Instant): Violation[] {
-  return [...foreignViolations(quota, patch), ...(applyPatch({ ...quota }, patch, now).violations ?? [])]
+/**
+ * The mistakes of an update, with those that a stored quota adds.
+ * @param patch without the settings that have a mistake
+ * @param mistakes of the update alone; of a setting that the quota's type does not have, only that is said
+ */
+export function patchViolations(
+  quota: QuotaState,
+  patch: SettingsPatch,
+  now: Instant,
+  mistakes: readonly Violation[],
+): Violation[] {
+  const { violations = [] } = applyPatch({ ...quota }, patch, now)
+  const own = mistakes.map(({ field, message }) => ({ field, message: foreignTo(quota.quotaType, field) ?? message }))
+  return [...own, ...foreignViolations(quota, patch), ...violations]
 }
 
 /** The result of a patch: the difference (undefined: none), or the violated rules. */
@@ -217,9 +260,8 @@ export function applyPatch(quota: QuotaState, patch: SettingsPatch, now: Instant
     quota.quotaType === CYCLE_QUOTA &&
     !isPastReset(quota, resetAt, now)
   if (resetChanges && resetAt <= now) violations.push({ field: 'cycle_reset_at', message: IN_THE_PAST })
-  if (status === 'expired' && statusAt(quota, now) !== 'expired') {
-    violations.push({ field: 'status', message: 'can be set to active or disabled; a quota expires by its expire_at' })
-  }
+  if ((status === 'expired' || status === 'left') && statusAt(quota, now) !== status)
+    violations.push({ field: 'status', message: STATUS_MESSAGES[status] })
   if (violations.length > 0) return { violations }
 
   const settings = settingsView(quota)
@@ -246,7 +288,7 @@ export function applyPatch(quota: QuotaState, patch: SettingsPatch, now: Instant
     quota.cycleUnit = unit
     quota.cycleTimeZone = timeZone
   }
-  const counted = windowSeconds === undefined ? undefined : changeWindow(quota, windowSeconds)
+  const counted = windowSeconds === undefined ? undefined : changeWindow(quota, windowSeconds, now)
   const change = difference(before, settingsView(quota))
   if (change === undefined || counted === undefined) return { change }
   return {
@@ -258,10 +300,12 @@ export function applyPatch(quota: QuotaState, patch: SettingsPatch, now: Instant
  * A changed window begins a new count, as a manual reset does.
  * @returns the counters of the count that ends; undefined if nothing changes
  */
-function changeWindow(quota: QuotaState, windowSeconds: number | null): CountersView | undefined {
+function changeWindow(quota: QuotaState, windowSeconds: number | null, now: Instant): CountersView | undefined {
   if (windowSeconds === quota.windowSeconds) return undefined
   const { used, reserved } = quota
   quota.windowSeconds = windowSeconds
+  // Two changes within a millisecond are two counts.
+  if (quota.countBeganAt !== null) quota.countBeganAt = Math.max(now, quota.countBeganAt + 1)
   beginCount(quota)
   return { used, reserved }
 }
@@ -305,7 +349,8 @@ function isSame(a: unknown, b: unknown): boolean {
   return a === b || (Array.isArray(a) && Array.isArray(b) && a.join() === b.join())
 }
 
-function difference(before: SettingsView, after: SettingsView): SettingsChange | undefined {
+/** The settings that differ; undefined if none does. */
+export function difference(before: SettingsView, after: SettingsView): SettingsChange | undefined {
   const names = (Object.keys(before) as (keyof SettingsView)[]).filter((name) => !isSame(before[name], after[name]))
   if (names.length === 0) return undefined
   const pick = (from: SettingsView): Partial<SettingsView> =>

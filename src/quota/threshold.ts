@@ -74,7 +74,7 @@ export function armUnreached(quota: Watched): void {
 }
 
 /** The thresholds that were passed in the current count, including those that are no longer in the list. */
-function passedOf({ passed, cycleSeq }: Watched): ReadonlySet<number> {
+export function passedOf({ passed, cycleSeq }: Pick<Watched, 'passed' | 'cycleSeq'>): ReadonlySet<number> {
   if (passed === null) return new Set()
   const [count, thresholds = ''] = passed.split(':')
   return new Set(Number(count) === cycleSeq ? thresholdsOf(thresholds) : [])

@@ -18,12 +18,4 @@ describe('the name of a principal', () => {
   it('of a static token is stored unchanged', () => {
     expect([storedName('boss'), unicodeName('boss'), nameOf('boss', null)]).toEqual(['boss', null, 'boss'])
   })
-
-  it('is decoded if a release before 0.5.0 stored it, and unchanged if that release truncated it', () => {
-    // As an older instance leaves it, which writes the first alone.
-    expect(nameOf('boss', 'oidc:Jürgen')).toBe('boss')
-    expect(nameOf('oidc:J%C3%BCrgen 100%25', null)).toBe('oidc:Jürgen 100%')
-    const cut = 'oidc:%D0%96%D0%96%D0%96%D0%96%D0%96%D0%96%D0%96%D0%~09acb509bcab'
-    expect(nameOf(cut, null)).toBe(cut)
-  })
 })

@@ -15,7 +15,7 @@ export function oidcName(claimed: string): string {
 
 /**
  * A principal's name in the form of columns and the log: in ASCII, other characters and `%` percent-encoded, truncated
- * if it is too long (docs/decisions/0064-jwts-beside-tokens.md).
+ * if it is too long (docs/decisions/README.md, 0064).
  */
 export function storedName(name: string): string {
   if (!name.startsWith(OIDC_PREFIX)) return name
@@ -29,15 +29,7 @@ export function unicodeName(name: string): string | null {
 
 /** Returns a principal's name from those two columns. */
 export function nameOf(stored: string, unicode: string | null): string {
-  // An older instance writes only `stored`, and does not change the other column.
-  if (unicode !== null && storedName(unicode) === stored) return unicode
-  if (!stored.startsWith(OIDC_PREFIX)) return stored
-  try {
-    // Releases before 0.5.0 do not write the other column.
-    return decodeURIComponent(stored)
-  } catch {
-    return stored
-  }
+  return unicode ?? stored
 }
 
 function cut(name: string, whole: string): string {

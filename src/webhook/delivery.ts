@@ -2,6 +2,7 @@ import type { EventFeeds } from '../channel-api/event-feeds.js'
 import type { Clock } from '../clock/clock.js'
 import type { WebhookEndpoint } from '../config/webhook-endpoints.js'
 import { leaseFor } from '../database/lease.js'
+import { PeriodicTask } from '../database/periodic-task.js'
 import type { Transaction, TransactionRunner } from '../database/transaction-runner.js'
 import { messageOf, type WebhookMessage } from './message.js'
 import type { Instant } from '../time/instant.js'
@@ -11,6 +12,8 @@ import { type Attempt, send } from './sender.js'
 import { dropWaiting, type Progress, progressOf, type WebhookStore } from './webhook-store.js'
 import type { WebhookDeliveryRow, WebhookRow } from './webhook.entity.js'
 
+/** The interval between turns, unless one is due earlier, in milliseconds. */
+const EVERY_MS = 1_000
 /** An instance that does not renew its lease for this time stops delivering, in milliseconds. */
 const LEASE_MS = 10_000
 /** The maximum number of concurrent attempts at one endpoint. */
@@ -57,9 +60,7 @@ interface Ended {
  * by READ_AHEAD events and CONCURRENCY attempts.
  */
 export class Delivery {
-  private running: Promise<void> | undefined
-  private again = false
-  private stopped = false
+  private readonly task: PeriodicTask
   private readonly inFlight = new Map<string, AbortController>()
   private ready: { delivery: WebhookDeliveryRow; message: WebhookMessage }[] = []
   private ended: Ended[] = []
@@ -68,24 +69,19 @@ export class Delivery {
   private held = false
   /** The start of the last turn, by `performance.now()`. */
   private turnedAt = -Infinity
-  /** The turn that is due soon. */
-  private waking: NodeJS.Timeout | undefined
   /** May there be more due deliveries than were read ahead? */
   private moreDue = false
 
   constructor(
     private readonly name: string,
     private readonly parts: DeliveryParts,
-  ) {}
+  ) {
+    this.task = new PeriodicTask(parts.transactions, `webhook ${name}`, EVERY_MS, async () => this.turns())
+  }
 
-  /** Takes a turn, or another one after the present turn. Rejects if the store fails. */
+  /** Takes a turn, or another one after the present turn; then regular ones. Never rejects. */
   async wake(): Promise<void> {
-    if (this.stopped) return
-    this.again = true
-    this.running ??= this.turns().finally(() => {
-      this.running = undefined
-    })
-    await this.running
+    await this.task.again()
   }
 
   /**
@@ -98,9 +94,7 @@ export class Delivery {
 
   /** Records results, aborts attempts in flight, and releases the lease. */
   async stop(): Promise<void> {
-    this.stopped = true
-    clearTimeout(this.waking)
-    await this.running?.catch(() => undefined)
+    await this.task.stop()
     if (this.held && this.parts.transactions.reach === 'all') {
       const released = async (): Promise<unknown> =>
         this.locked(async (transaction, row) => {
@@ -113,13 +107,11 @@ export class Delivery {
   }
 
   private async turns(): Promise<void> {
-    while (this.again && !this.stopped) {
-      this.again = false
-      await this.turn()
-    }
+    while (!this.stopped && (await this.turn()));
   }
 
-  private async turn(): Promise<void> {
+  /** @returns whether there are more events to queue */
+  private async turn(): Promise<boolean> {
     const { store, transactions, registry } = this.parts
     this.turnedAt = performance.now()
     const endpoint = registry.mine.get(this.name)
@@ -131,10 +123,11 @@ export class Delivery {
       (this.ended.length === 0 || (await this.settle()))
     if (!mine) {
       this.abandon()
-      return
+      return false
     }
-    await this.queueUp(endpoint, row)
+    const more = await this.queueUp(endpoint, row)
     await this.begin()
+    return more
   }
 
   /** The lease is lost: abort attempts in flight and ignore their results. */
@@ -180,8 +173,8 @@ export class Delivery {
     })
   }
 
-  /** Queues the events since the last turn, and those of replays. */
-  private async queueUp(endpoint: WebhookEndpoint, seen: WebhookRow): Promise<void> {
+  /** Queues the events since the last turn, and those of replays. @returns whether there are more */
+  private async queueUp(endpoint: WebhookEndpoint, seen: WebhookRow): Promise<boolean> {
     const { clock, store, transactions } = this.parts
     const tooOld = clock.now() - KEPT_MS
     const oldest = await transactions.read((transaction) => store.oldest(transaction, this.name))
@@ -194,14 +187,15 @@ export class Delivery {
       })
       this.ready = []
     }
-    if (!(await this.isBehind(endpoint, progressOf(seen)))) return
+    if (!(await this.isBehind(endpoint, progressOf(seen)))) return false
+    let more = false
     await this.locked(async (transaction, row) => {
       const progress = progressOf(row)
       const wanted = Object.entries(progress.positions).filter(([channel]) =>
         endpoint.channels.some((one) => one === channel),
       )
       progress.positions = Object.fromEntries(wanted)
-      let more = false
+      more = false
       for (const channel of endpoint.channels) {
         const { queued, left } = await this.queueNew(transaction, endpoint, channel, progress)
         row.waiting += queued
@@ -210,8 +204,9 @@ export class Delivery {
       row.waiting += await this.queueReplay(transaction, endpoint, progress)
       row.progress = JSON.stringify(progress)
       await store.save(transaction, row)
-      if (more || progress.replays.length > 0) this.again = true
+      more ||= progress.replays.length > 0
     })
+    return more
   }
 
   private async isBehind(endpoint: WebhookEndpoint, { positions, replays }: Progress): Promise<boolean> {
@@ -324,6 +319,10 @@ export class Delivery {
     return isActive
   }
 
+  private get stopped(): boolean {
+    return this.task.signal.aborted
+  }
+
   private get struggling(): boolean {
     return this.failuresInRow >= MAX_FAILURES_IN_ROW
   }
@@ -339,18 +338,11 @@ export class Delivery {
 
   /** Takes one turn for everything within TOGETHER_MS: a turn costs several statements and two transactions. */
   private wakeTogether(): void {
-    const pause = Math.max(0, this.turnedAt + TOGETHER_MS - performance.now())
-    // The regular turns log the store's failures.
-    this.waking ??= setTimeout(() => {
-      this.waking = undefined
-      this.wake().catch(() => undefined)
-    }, pause).unref()
+    this.task.soon(Math.max(0, this.turnedAt + TOGETHER_MS - performance.now()))
   }
 
   private wakeSoon(milliseconds: number): void {
-    if (milliseconds > SHORT_PAUSE_MS) return
-    // The regular turns log the store's failures.
-    setTimeout(() => void this.wake().catch(() => undefined), milliseconds).unref()
+    if (milliseconds <= SHORT_PAUSE_MS) setTimeout(() => void this.wake(), milliseconds).unref()
   }
 
   /** Sends due events, up to the allowed number of attempts. */
@@ -414,7 +406,7 @@ export class Delivery {
     // Events that were read ahead need not wait for the turn that records this result.
     if (attempt.error === null) this.beginReady()
     // If the store is unavailable, a later turn records it.
-    if (attempt.status === GONE || (this.ready.length === 0 && this.moreDue)) await this.wake().catch(() => undefined)
+    if (attempt.status === GONE || (this.ready.length === 0 && this.moreDue)) await this.wake()
     else this.wakeTogether()
   }
 }

@@ -1,4 +1,5 @@
 import type { WebhookEndpoint } from '../config/webhook-endpoints.js'
+import { withTimeLimit } from '../time/time-limit.js'
 import { signatureHeaders, type WebhookMessage } from './message.js'
 import { readRetryAfter } from './retry.js'
 
@@ -40,7 +41,7 @@ export async function send(
   })
   try {
     const { target, authorization } = split(url)
-    const response = await fetch(target, {
+    const request = {
       method: 'POST',
       headers: {
         'content-type': 'application/json',
@@ -51,8 +52,8 @@ export async function send(
       body: message.body,
       // Only the operator determines where messages go.
       redirect: 'manual',
-      signal: AbortSignal.any([AbortSignal.timeout(ANSWER_TIMEOUT_MS), stop]),
-    })
+    } as const
+    const response = await withTimeLimit(ANSWER_TIMEOUT_MS, (signal) => fetch(target, { ...request, signal }), stop)
     const result = ended(
       response.status,
       response.ok ? null : `answered ${response.status}`,
@@ -96,8 +97,7 @@ function split(url: string): { target: string; authorization: Record<string, str
 }
 
 function reasonOf(error: unknown): string {
-  const { name, message, cause } = error as Error
-  if (name === 'TimeoutError') return `no answer within ${ANSWER_TIMEOUT_MS / 1000} s`
+  const { message, cause } = error as Error
   const text = cause instanceof Error ? cause.message || String((cause as NodeJS.ErrnoException).code) : message
   return text.replace(/[^\x20-\x7e]/g, '?').slice(0, MAX_ERROR_LENGTH)
 }

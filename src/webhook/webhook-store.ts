@@ -1,5 +1,6 @@
 import type { DataSource } from 'typeorm'
 import { placeholders, RowCodec, type Scalar } from '../database/row-codec.js'
+import { ENDPOINT_NAME } from '../config/webhook-endpoints.js'
 import type { Transaction } from '../database/transaction-runner.js'
 import type { EventPlace } from '../ledger/feed/event-reader.js'
 import type { Instant } from '../time/instant.js'
@@ -49,8 +50,9 @@ export class WebhookStore {
     return rows.map((row) => webhook.decode(row))
   }
 
-  /** One endpoint. */
+  /** One endpoint; none by a name that no endpoint can have, which the column's character set may not know. */
   async one(transaction: Transaction, name: string, lock = false): Promise<WebhookRow | undefined> {
+    if (!ENDPOINT_NAME.test(name)) return undefined
     const { webhook } = this
     const [row] = await transaction.rows(
       `SELECT ${webhook.columns} FROM ${webhook.table} WHERE ${webhook.column('name')} = ?${lockOf(transaction, lock)}`,
@@ -60,7 +62,7 @@ export class WebhookStore {
   }
 
   async insert(transaction: Transaction, row: WebhookRow): Promise<void> {
-    for (const { sql, values } of this.webhook.inserts([row])) await transaction.later(sql, values)
+    for (const { sql, values } of this.webhook.inserts([row], transaction)) await transaction.later(sql, values)
   }
 
   /** Updates an endpoint's row, which the transaction has locked. */
@@ -82,7 +84,7 @@ export class WebhookStore {
   ): Promise<void> {
     await this.removeAnnouncement(transaction, instance)
     const rows = names.map((name) => ({ name, instance, seenAt: now }))
-    for (const { sql, values } of this.reader.inserts(rows)) await transaction.later(sql, values)
+    for (const { sql, values } of this.reader.inserts(rows, transaction)) await transaction.later(sql, values)
   }
 
   /** Removes the records of an instance. */
@@ -131,7 +133,7 @@ export class WebhookStore {
     const rows = places
       .filter(({ position }) => !known.has(position))
       .map(({ position, at }) => ({ name, channel, position, at, attempts: 0, nextAt: now }))
-    for (const { sql, values } of delivery.inserts(rows)) await transaction.later(sql, values)
+    for (const { sql, values } of delivery.inserts(rows, transaction)) await transaction.later(sql, values)
     return rows.length
   }
 

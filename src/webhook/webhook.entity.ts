@@ -1,5 +1,5 @@
 import { Column, Entity, Index, PrimaryColumn } from 'typeorm'
-import { ascii, INSTANT, INTEGER } from '../database/column.js'
+import { ascii, INSTANT, INTEGER, UNICODE_TEXT, unicode } from '../database/column.js'
 import type { Instant } from '../time/instant.js'
 
 /**
@@ -48,11 +48,11 @@ export class WebhookRow {
   @Column({ ...INTEGER, name: 'attempt_status', nullable: true })
   attemptStatus!: number | null
 
-  @Column({ ...ascii(200), name: 'attempt_error', nullable: true })
+  @Column({ ...unicode(200), name: 'attempt_error', nullable: true })
   attemptError!: string | null
 
   /** JSON (`Progress`): the queued position of each channel, and the periods to send again. */
-  @Column({ type: 'text' })
+  @Column(UNICODE_TEXT)
   progress!: string
 }
 

@@ -1,4 +1,4 @@
-import { type BeforeApplicationShutdown, Inject, Injectable, Logger, type OnApplicationBootstrap } from '@nestjs/common'
+import { type BeforeApplicationShutdown, Inject, Injectable, type OnApplicationBootstrap } from '@nestjs/common'
 import type { Registry } from 'prom-client'
 import { DataSource } from 'typeorm'
 import { EventFeeds } from '../channel-api/event-feeds.js'
@@ -6,6 +6,7 @@ import { Clock } from '../clock/clock.js'
 import { Config } from '../config/config.js'
 import { WatchedFile } from '../config/watched-file.js'
 import { parseWebhooksFile, type WebhookEndpoint, WEBHOOKS_FILE } from '../config/webhook-endpoints.js'
+import { PeriodicTask } from '../database/periodic-task.js'
 import { TransactionRunner } from '../database/transaction-runner.js'
 import { METRICS_REGISTRY } from '../metrics/metrics.js'
 import { Delivery, type DeliveryParts } from './delivery.js'
@@ -13,10 +14,10 @@ import { EndpointRegistry } from './endpoint-registry.js'
 import { WebhookMetrics } from './webhook.metrics.js'
 import { WebhookStore } from './webhook-store.js'
 
-/** The interval between turns of each delivery, unless it is woken, in milliseconds. */
-const EVERY_MS = 1_000
-/** The interval between announcements of this instance's endpoints, in turns. */
-const ANNOUNCE_EVERY = 15
+/** The interval between announcements of this instance's endpoints, in milliseconds. */
+const ANNOUNCE_EVERY_MS = 15_000
+/** The same after a failure. */
+const AGAIN_MS = 1_000
 
 /**
  * Sends events to the endpoints of WEBHOOKS_FILE, in the background. Each endpoint has its own delivery, which waits
@@ -24,7 +25,6 @@ const ANNOUNCE_EVERY = 15
  */
 @Injectable()
 export class Webhooks implements OnApplicationBootstrap, BeforeApplicationShutdown {
-  private readonly logger = new Logger('Webhooks')
   readonly store: WebhookStore
   readonly registry: EndpointRegistry
   /** The file of endpoints. */
@@ -32,11 +32,7 @@ export class Webhooks implements OnApplicationBootstrap, BeforeApplicationShutdo
   private readonly parts: DeliveryParts
   private readonly metrics: WebhookMetrics
   private readonly deliveries = new Map<string, Delivery>()
-  private timer: NodeJS.Timeout | undefined
-  private turnsSince = 0
-  private announcing: Promise<void> | undefined
-  private stopped = false
-  private lastAttemptSucceeded = true
+  private readonly task: PeriodicTask
 
   constructor(
     config: Config,
@@ -49,6 +45,7 @@ export class Webhooks implements OnApplicationBootstrap, BeforeApplicationShutdo
     this.store = new WebhookStore(dataSource)
     this.registry = new EndpointRegistry(this.store, feeds, transactions, clock, config.webhooks)
     this.metrics = new WebhookMetrics(registry, clock)
+    this.task = new PeriodicTask(transactions, 'webhooks', AGAIN_MS, async () => this.announceOnce())
     this.parts = {
       store: this.store,
       registry: this.registry,
@@ -66,7 +63,8 @@ export class Webhooks implements OnApplicationBootstrap, BeforeApplicationShutdo
       parse: parseWebhooksFile,
       take: (endpoints) => {
         const differs = this.registry.replace(endpoints)
-        if (differs) this.announceSoon()
+        // After the present announcement, which may have read the previous file.
+        if (differs) this.task.soon(0)
         return { differs, told: `${endpoints.length} endpoints` }
       },
     })
@@ -77,61 +75,32 @@ export class Webhooks implements OnApplicationBootstrap, BeforeApplicationShutdo
     await this.announce()
     this.file.start()
     for (const feed of this.feeds.all.values()) feed.onNumbered(() => this.wakeForNew())
-    this.timer = setInterval(() => this.tick(), EVERY_MS).unref()
   }
 
   async beforeApplicationShutdown(): Promise<void> {
-    this.stopped = true
-    clearInterval(this.timer)
     await this.file.stop()
-    await this.announcing
+    await this.task.stop()
     await Promise.all([...this.deliveries.values()].map(async (delivery) => delivery.stop()))
     if (this.transactions.reach === 'all') await this.registry.leave().catch(() => undefined)
   }
 
   /** Announces this instance's endpoints to the others, and starts deliveries to new ones. Never rejects. */
   async announce(): Promise<void> {
-    this.announcing ??= this.announceOnce().finally(() => {
-      this.announcing = undefined
-    })
-    await this.announcing
+    await this.task.run()
   }
 
   /** Wakes every delivery. */
   wake(): void {
-    for (const delivery of this.deliveries.values()) delivery.wake().catch((error: unknown) => this.logFailure(error))
+    for (const delivery of this.deliveries.values()) void delivery.wake()
   }
 
   private wakeForNew(): void {
     for (const delivery of this.deliveries.values()) delivery.wakeForNew()
   }
 
-  private tick(): void {
-    // Another part has logged the outage and watches it.
-    if (this.stopped || this.transactions.reach !== 'all') return
-    this.turnsSince += 1
-    if (this.turnsSince >= ANNOUNCE_EVERY) void this.announce()
-    this.wake()
-  }
-
-  /** After the present announcement, which may have read the previous file. */
-  private announceSoon(): void {
-    const before = this.announcing ?? Promise.resolve()
-    void before.then(async () => this.announce())
-  }
-
-  private async announceOnce(): Promise<void> {
-    if (this.stopped || this.transactions.reach !== 'all') return
-    this.turnsSince = 0
-    try {
-      await this.registry.announce()
-      await this.measure()
-      this.lastAttemptSucceeded = true
-    } catch (error) {
-      this.logFailure(error)
-      // Earlier than usual.
-      this.turnsSince = ANNOUNCE_EVERY - 2
-    }
+  private async announceOnce(): Promise<number> {
+    await this.registry.announce()
+    await this.measure()
     for (const name of this.registry.mine.keys())
       if (!this.deliveries.has(name)) this.deliveries.set(name, new Delivery(name, this.parts))
     for (const [name, delivery] of this.deliveries) {
@@ -140,6 +109,7 @@ export class Webhooks implements OnApplicationBootstrap, BeforeApplicationShutdo
       void delivery.stop()
     }
     this.wake()
+    return ANNOUNCE_EVERY_MS
   }
 
   private async measure(): Promise<void> {
@@ -152,10 +122,5 @@ export class Webhooks implements OnApplicationBootstrap, BeforeApplicationShutdo
       }
       this.metrics.forgetOthers(rows.map(({ name }) => name))
     })
-  }
-
-  private logFailure(error: unknown): void {
-    if (this.lastAttemptSucceeded) this.logger.warn(`cannot update webhooks, retrying: ${String(error)}`)
-    this.lastAttemptSucceeded = false
   }
 }

@@ -7,16 +7,9 @@ import type { TestDatabase } from './database.js'
  */
 export async function audit(database: Pick<TestDatabase, 'rows'>, { loweredTotals = false } = {}): Promise<string[]> {
   const found: string[] = []
-  // The schema of 0.1.0 has no plain consumes.
-  const columns = await database.rows(
-    "SELECT 1 FROM information_schema.columns WHERE table_schema = DATABASE() AND column_name = 'plain_owner_id'",
-  )
   for (const channel of await channelsOf(database)) {
-    const caps = await database.rows(
-      `SELECT 1 FROM information_schema.columns WHERE table_schema = DATABASE() AND table_name = '${channel}_act' AND column_name = 'caps'`,
-    )
-    if (caps.length > 0) found.push(...(await auditWindows(database, channel)))
-    for (const [what, sql] of Object.entries(questions(channel, loweredTotals, columns.length > 0, caps.length > 0))) {
+    found.push(...(await auditWindows(database, channel)))
+    for (const [what, sql] of Object.entries(questions(channel, loweredTotals))) {
       const rows = await database.rows(sql)
       found.push(...rows.slice(0, 5).map((row) => `${channel}, ${what}: ${JSON.stringify(row)}`))
       if (rows.length > 5) found.push(`${channel}, ${what}: and ${rows.length - 5} more`)
@@ -47,7 +40,7 @@ const NAMED_CAPS = `JSON_TABLE(CONCAT('["', REPLACE(TRIM(REPLACE(p.caps, '!', ''
 function countedBy(channel: string): string {
   return (
     `SELECT a.quota_id, a.cycle_seq, a.counted_at AS at, o.charged - o.refunded AS kept, IF(h.operation_id IS NULL, 0, a.amount) AS held ` +
-    `FROM ${channel}_allocation a JOIN ${channel}_operation o ON o.id = a.operation_id LEFT JOIN ${channel}_hold h ON h.operation_id = o.id ` +
+    `FROM ${channel}_allocation a JOIN ${channel}_operation o ON o.id = a.operation_id LEFT JOIN ${channel}_hold h ON h.operation_id = o.id AND h.owner_id = o.owner_id ` +
     `WHERE a.counted_at IS NOT NULL UNION ALL ` +
     `SELECT CAST(SUBSTRING_INDEX(c.one, ':', 1) AS UNSIGNED), CAST(SUBSTRING_INDEX(c.one, ':', -1) AS UNSIGNED), p.at, p.amount, 0 ` +
     `FROM ${channel}_act p JOIN ${NAMED_CAPS} WHERE p.caps IS NOT NULL AND NOT EXISTS (SELECT 1 FROM ${channel}_operation o WHERE o.id = p.id)`
@@ -105,26 +98,20 @@ function auditWindow(
   return same ? told : [...told, `${name} has other sums than its window: ${sums.join(' and ')}`]
 }
 
-function questions(
-  channel: string,
-  loweredTotals: boolean,
-  withPlain: boolean,
-  withCaps: boolean,
-): Record<string, string> {
+function questions(channel: string, loweredTotals: boolean): Record<string, string> {
   const [quota, hold, change] = ['quota', 'hold', 'change'].map((table) => `${channel}_${table}`)
+  const ownerColumn = channel === 'mail' ? 'account_id' : 'user_id'
   const [acts, operations, allocations] = ['act', 'operation', 'allocation'].map((table) => `${channel}_${table}`)
   // A plain consume has one row until it is settled or refunded.
   const plain = (columns: string, from: string, id: string): string =>
-    !withPlain
-      ? ''
-      : ` UNION ALL SELECT ${columns} FROM ${acts} p WHERE p.plain_owner_id IS NOT NULL AND NOT EXISTS (SELECT 1 FROM ${from} o WHERE o.${id} = p.id)`
-  const operationId = withPlain ? 'IF(plain_owner_id IS NULL, operation_id, id)' : 'operation_id'
+    ` UNION ALL SELECT ${columns} FROM ${acts} p WHERE p.plain_owner_id IS NOT NULL AND NOT EXISTS (SELECT 1 FROM ${from} o WHERE o.${id} = p.id)`
+  const operationId = 'IF(plain_owner_id IS NULL, operation_id, id)'
   const act = `(SELECT id, kind, caller, idempotency_key, amount, quota_id, ${operationId} AS operation_id FROM ${acts})`
   const operation =
     `(SELECT id, state, amount, charged, refunded FROM ${operations}` +
     `${plain("p.id, 'consumed', p.amount, p.amount, 0", operations ?? '', 'id')})`
   const allocation =
-    `(SELECT operation_id, position, quota_id, cycle_seq, amount FROM ${allocations}${withCaps ? ' WHERE counted_at IS NULL' : ''}` +
+    `(SELECT operation_id, position, quota_id, cycle_seq, amount FROM ${allocations} WHERE counted_at IS NULL` +
     `${plain('p.id, 0, p.plain_quota_id, p.cycle_seq, p.amount', allocations ?? '', 'operation_id')})`
   return {
     // An operation keeps the first charged - refunded units of its allocations, in the order of the draw-down.
@@ -132,27 +119,23 @@ function questions(
       WITH part AS (
         SELECT a.quota_id, a.cycle_seq, a.amount, o.charged - o.refunded AS kept, h.operation_id IS NOT NULL AS held,
           SUM(a.amount) OVER (PARTITION BY a.operation_id ORDER BY a.position) - a.amount AS earlier
-        FROM ${allocation} a JOIN ${operation} o ON o.id = a.operation_id LEFT JOIN ${hold} h ON h.operation_id = o.id
+        FROM ${allocation} a JOIN ${operation} o ON o.id = a.operation_id LEFT JOIN ${hold} h ON h.operation_id = o.id AND h.owner_id > 0
       )
       SELECT q.id, q.used, q.reserved,
         COALESCE(SUM(LEAST(part.amount, GREATEST(0, part.kept - part.earlier))), 0) AS ledger_used,
         COALESCE(SUM(IF(part.held, part.amount, 0)), 0) AS ledger_reserved
       FROM ${quota} q LEFT JOIN part ON part.quota_id = q.id AND part.cycle_seq = q.cycle_seq
-      ${withCaps ? 'WHERE q.cap IS NULL' : ''}
+      WHERE q.cap IS NULL
       GROUP BY q.id, q.used, q.reserved
       HAVING q.used <> ledger_used OR q.reserved <> ledger_reserved`,
-    ...(withCaps
-      ? {
-          'what caps count differs from the ledger': `
-            SELECT q.id, q.used, q.reserved, COALESCE(SUM(c.kept), 0) AS ledger_used, COALESCE(SUM(c.held), 0) AS ledger_reserved
-            FROM ${quota} q LEFT JOIN (${countedBy(channel)}) c ON c.quota_id = q.id AND c.cycle_seq = q.cycle_seq
-            WHERE q.cap IS NOT NULL AND q.quota_type <> 3 GROUP BY q.id, q.used, q.reserved
-            HAVING q.used <> ledger_used OR q.reserved <> ledger_reserved`,
-          'what a cap counted is not the amount': `
-            SELECT o.id, o.amount, a.amount AS counted FROM ${operations} o JOIN ${allocations} a ON a.operation_id = o.id
-            WHERE a.counted_at IS NOT NULL AND (a.amount <> o.amount OR a.counted_at <> o.created_at)`,
-        }
-      : {}),
+    'what caps count differs from the ledger': `
+      SELECT q.id, q.used, q.reserved, COALESCE(SUM(c.kept), 0) AS ledger_used, COALESCE(SUM(c.held), 0) AS ledger_reserved
+      FROM ${quota} q LEFT JOIN (${countedBy(channel)}) c ON c.quota_id = q.id AND c.cycle_seq = q.cycle_seq
+      WHERE q.cap IS NOT NULL AND q.quota_type <> 3 GROUP BY q.id, q.used, q.reserved
+      HAVING q.used <> ledger_used OR q.reserved <> ledger_reserved`,
+    'what a cap counted is not the amount': `
+      SELECT o.id, o.amount, a.amount AS counted FROM ${operations} o JOIN ${allocations} a ON a.operation_id = o.id
+      WHERE a.counted_at IS NOT NULL AND (a.amount <> o.amount OR a.counted_at <> o.created_at)`,
     'one key, several acts': `
       SELECT MIN(caller) AS caller, MIN(idempotency_key) AS idempotency_key, COUNT(*) AS acts FROM ${act} act WHERE idempotency_key IS NOT NULL
       GROUP BY BINARY caller, BINARY idempotency_key HAVING acts > 1`,
@@ -163,7 +146,7 @@ function questions(
       WHERE a.acts IS NULL OR a.acts <> 1`,
     'an act without its operation or quota': `
       SELECT a.id, a.kind FROM ${act} a LEFT JOIN ${operation} o ON o.id = a.operation_id LEFT JOIN ${quota} q ON q.id = a.quota_id
-      WHERE o.id IS NULL AND q.id IS NULL`,
+      WHERE o.id IS NULL AND q.id IS NULL AND a.kind NOT IN ('group', 'members')`,
     'settled more than once': `
       SELECT operation_id, COUNT(*) AS acts FROM ${act} act WHERE kind IN ('commit', 'release') GROUP BY operation_id HAVING acts > 1`,
     'allocations are not the amount': `
@@ -177,15 +160,23 @@ function questions(
       ) a ON a.operation_id = o.id
       WHERE o.charged <> a.charges OR o.refunded <> a.refunds`,
     'an open hold without its row, or a row without its hold': `
-      SELECT o.id, o.state FROM ${operation} o LEFT JOIN ${hold} h ON h.operation_id = o.id
+      SELECT o.id, o.state FROM ${operation} o LEFT JOIN ${hold} h ON h.operation_id = o.id AND h.owner_id > 0
       WHERE (o.state = 'reserved') <> (h.operation_id IS NOT NULL)`,
+    'a hold without the row of a group whose quota it keeps, or a row too many': `
+      SELECT h.operation_id, h.owner_id FROM ${hold} h LEFT JOIN (
+        SELECT a.operation_id, q.${ownerColumn} AS owner_id FROM ${allocations} a JOIN ${quota} q ON q.id = a.quota_id
+        GROUP BY a.operation_id, q.${ownerColumn}
+      ) kept ON kept.operation_id = h.operation_id AND kept.owner_id = h.owner_id WHERE h.owner_id < 0 AND kept.operation_id IS NULL
+      UNION ALL SELECT a.operation_id, q.${ownerColumn} FROM ${allocations} a JOIN ${quota} q ON q.id = a.quota_id
+      JOIN ${operations} o ON o.id = a.operation_id AND o.state = 'reserved' LEFT JOIN ${hold} h ON h.operation_id = a.operation_id AND h.owner_id = q.${ownerColumn}
+      WHERE q.${ownerColumn} < 0 AND h.operation_id IS NULL`,
     'the version is not the number of changes': `
       SELECT q.id, q.version, COUNT(c.id) AS changes FROM ${quota} q LEFT JOIN ${change} c ON c.quota_id = q.id AND c.action <> 'reset'
-      GROUP BY q.id, q.version HAVING q.version <> changes`,
+      GROUP BY q.id, q.version, q.follows HAVING q.version <> changes + CASE WHEN q.follows IS NULL THEN 0 ELSE 1 END`,
     ...(loweredTotals
       ? {}
       : {
-          overdrawn: `SELECT id, total, used, reserved FROM ${quota} WHERE used + reserved > total${withCaps ? " AND COALESCE(cap, '') <> 'observe'" : ''}`,
+          overdrawn: `SELECT id, total, used, reserved FROM ${quota} WHERE used + reserved > total AND COALESCE(cap, '') <> 'observe' AND follows IS NULL`,
         }),
   }
 }

@@ -329,6 +329,7 @@ export function backOfficeContract(api: ChannelApi, app: () => TestApp): void {
       expect(page.items).toHaveLength(4)
       expect(page.items[0]).toEqual({
         [api.owner]: rich,
+        group_id: null,
         total: 200,
         used: 7,
         reserved: 0,
@@ -377,6 +378,7 @@ export function backOfficeContract(api: ChannelApi, app: () => TestApp): void {
             id: expect.any(Number),
             quota_id: id,
             [api.owner]: owner,
+            group_id: null,
             action: 'delete',
             actor: 'admin',
             request_id: `drop-${owner}`,
@@ -388,6 +390,7 @@ export function backOfficeContract(api: ChannelApi, app: () => TestApp): void {
             id: expect.any(Number),
             quota_id: id,
             [api.owner]: owner,
+            group_id: null,
             action: 'create',
             actor: 'admin',
             request_id: `make-${owner}`,
@@ -476,32 +479,6 @@ export function backOfficeContract(api: ChannelApi, app: () => TestApp): void {
       const timed = await changes({ [api.owner]: owner, to: END, before: one.next_before, page_size: 1 })
       expect([labels(timed), timed.next_before]).toEqual([['b'], two.items[0].id])
       expect(labels(await changes({ page_size: 4 }))).toEqual(['d', 'c', 'b', 'a'])
-    })
-
-    it('show the owner of the quota if the previous release did not record it', async () => {
-      const owner = fresh()
-      const { id } = await made(total(owner, { label: 'old' }))
-      await update(id, { total: 5 })
-      const dataSource = app().app.get(DataSource)
-      const table = `${api.name.toLowerCase()}_change`
-      await dataSource.query(`UPDATE ${table} SET owner_id = NULL WHERE quota_id = ?`, [id])
-      const expected = [
-        ['update', owner],
-        ['create', owner],
-      ]
-      const found = async (at: string) =>
-        (await read(at)).items.map((change: Body) => [change.action, change[api.owner]])
-      const of = `${api.quotas}/changes${query({ [api.owner]: owner })}`
-      expect(await found(path(id, '/changes'))).toEqual(expected)
-      expect(await found(of)).toEqual(expected)
-      expect(await found(`${of}&page_size=1`)).toEqual(expected.slice(0, 1))
-      expect(
-        await found(`${api.quotas}/changes${query({ [api.owner]: owner, quota_id: id, actor: 'admin' })}`),
-      ).toEqual(expected)
-      await sweeperOf(app(), api).sweep()
-      const named = await dataSource.query(`SELECT owner_id FROM ${table} WHERE quota_id = ?`, [id])
-      expect(named.map((row: Body) => Number(row.owner_id))).toEqual([owner, owner])
-      expect(await found(of)).toEqual(expected)
     })
   })
 
@@ -599,6 +576,7 @@ export function backOfficeContract(api: ChannelApi, app: () => TestApp): void {
         id: expect.any(Number),
         quota_id: made1.id,
         [api.owner]: owner,
+        group_id: null,
         action: 'reset',
         actor: 'admin',
         request_id: `reset-${owner}`,

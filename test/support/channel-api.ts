@@ -47,3 +47,8 @@ export const SMS_API: ChannelApi = {
   unnamed: {},
   summary: (owner) => `/api/sms/admin/quota/summary?user_id=${owner}`,
 }
+
+/** The other channel. */
+export function otherThan(api: ChannelApi): ChannelApi {
+  return api === MAIL_API ? SMS_API : MAIL_API
+}

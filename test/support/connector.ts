@@ -27,9 +27,13 @@ export class Connector {
     readonly url: string,
   ) {}
 
-  /** @param env settings; those of the two sockets are chosen here, unless given */
-  static async start(env: Record<string, string>): Promise<Connector> {
-    const [port, metrics] = [await freePort(), await freePort()]
+  /**
+   * @param env settings; those of the two sockets are chosen here, unless given
+   * @param before an ended connector, whose ports this one takes
+   */
+  static async start(env: Record<string, string>, before?: Connector): Promise<Connector> {
+    const port = before?.port ?? (await freePort())
+    const metrics = before === undefined ? await freePort() : Number(new URL(before.url).port)
     const child = spawn(process.execPath, [ENTRY], {
       env: {
         PATH: process.env['PATH'] ?? '',

@@ -98,6 +98,15 @@ export async function until(page: Page, expression: string): Promise<void> {
   }
 }
 
+/** Waits until something is so outside of the page. */
+export async function eventually(look: () => Promise<boolean>): Promise<void> {
+  const deadline = performance.now() + 30_000
+  while (!(await look())) {
+    if (performance.now() > deadline) throw new Error('it never was so')
+    await new Promise((resolve) => setTimeout(resolve, 100))
+  }
+}
+
 export const field = (page: Page | Locator, name: string) => page.getByLabel(name, { exact: true })
 export const heading = (page: Page, name: string | RegExp) => page.getByRole('heading', { level: 1, name })
 export const button = (page: Page, name: string | RegExp) =>

@@ -107,6 +107,12 @@ export class TestDatabase {
     return Number(Object.values(row ?? {})[0])
   }
 
+  /** The connections that the server counts, and logs, as ended without a farewell (COM_QUIT). */
+  async aborted(): Promise<number> {
+    const [row] = await this.rows<{ Value: string }>("SHOW GLOBAL STATUS LIKE 'Aborted_clients'")
+    return Number(row?.Value)
+  }
+
   async drop(): Promise<void> {
     try {
       if (this.own === undefined) await this.pool.query(`DROP DATABASE \`${this.name}\``)

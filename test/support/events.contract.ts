@@ -72,7 +72,7 @@ export function eventsContract(api: ChannelApi, app: () => TestApp): void {
       const changes = bodyOf(200, await app().get(`${api.quotas}/${id}/changes`)).items
       expect(told.map(({ data }) => data)).toEqual(changes.reverse())
       for (const event of told) {
-        expect(Object.keys(event)).toEqual(['id', 'type', 'at', api.owner, 'quota_id', 'data'])
+        expect(Object.keys(event)).toEqual(['id', 'type', 'at', api.owner, 'quota_id', 'group_id', 'data'])
         expect(event.id).toMatch(UUID_V7)
         expect(event).toMatchObject({ at: '2026-11-21T12:00:00.000Z', [api.owner]: owner, quota_id: id })
       }

@@ -2,11 +2,11 @@ import { afterAll, beforeAll, describe, expect } from '@jest/globals'
 import Database from 'libsql'
 import { createConnection } from 'mysql2/promise'
 import { TestApp } from './app.js'
-import { type ChannelApi, MAIL_API, SMS_API } from './channel-api.js'
+import type { ChannelApi } from './channel-api.js'
 import { figure } from './figures.js'
 import { type Body, bodyOf } from './quota-api.js'
 import { it } from './scoped.js'
-import { onEveryStore, type Store } from './store.js'
+import { forEveryChannel, type Store } from './store.js'
 
 /** A quota as in its last answer. */
 interface Known {
@@ -36,7 +36,7 @@ const WRITES_BESIDE_ONE = 7
  * @param reads the number of reads of each channel on each store
  */
 export function listsAfterWrites(reads: number): void {
-  onEveryStore('lists read right after writes, beside an open transaction', (kind) => {
+  forEveryChannel('lists read right after writes, beside an open transaction', (kind, channels) => {
     let store: Store
     let app: TestApp
 
@@ -50,7 +50,7 @@ export function listsAfterWrites(reads: number): void {
       await store.drop()
     })
 
-    describe.each([MAIL_API, SMS_API])('of $name', (api: ChannelApi) => {
+    describe.each(channels)('of $name', (api) => {
       it('show every row that they count', async () => {
         const random = randomNumbers(42)
         const other = await otherSession(store)

@@ -59,10 +59,10 @@ export class Postfix {
   ) {}
 
   /**
-   * @param policy the policy server, in the format of `check_policy_service`
+   * @param restriction the restriction at the end of a message, such as `check_policy_service …`
    * @param sink the port for accepted mail
    */
-  static async start(policy: string, sink: number): Promise<Postfix> {
+  static async start(restriction: string, sink: number): Promise<Postfix> {
     const folder = await mkdtemp(join(tmpdir(), 'quota-postfix-'))
     // Its processes run as `postfix`, and need access.
     await chmod(folder, 0o755)
@@ -108,7 +108,7 @@ queue_run_delay = 1s
       smtpd(queue, []) +
         smtpd(submission, [
           'myhostname=submission.test',
-          `smtpd_end_of_data_restrictions=check_policy_service { ${policy}, timeout=10s }`,
+          `smtpd_end_of_data_restrictions=${restriction}`,
           `content_filter=sink:[127.0.0.1]:${sink}`,
         ]) +
         SERVICES,

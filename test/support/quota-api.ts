@@ -3,6 +3,7 @@ import type { Response } from 'supertest'
 import type { AnyChannel } from '../../src/ledger/rows/channel.js'
 import { Ledger } from '../../src/ledger/write/ledger.js'
 import { channelToken } from '../../src/channel-api/ledger.module.js'
+import { Upkeep } from '../../src/ledger/upkeep/upkeep.js'
 import { Sweeper } from '../../src/ledger/upkeep/sweeper.js'
 import type { QuotaRow } from '../../src/ledger/rows/quota.entity.js'
 import { MAIL } from '../../src/mail-quota/mail.channel.js'
@@ -31,9 +32,21 @@ export function ledgerOf(app: TestApp, api: ChannelApi): Ledger<QuotaRow> {
   return app.app.get<Ledger<QuotaRow>>(channelToken(CHANNELS[api.channel], Ledger))
 }
 
+/** Removes the old change sets of a channel, or as many as need no further work. */
+export async function removeOldChangeSets(app: TestApp, api: ChannelApi): Promise<void> {
+  const { removals } = app.app.get<Upkeep<QuotaRow>>(channelToken(CHANNELS[api.channel], Upkeep))
+  for (const remove of removals) while (await remove());
+}
+
 /** Stops the timers, so that only a test itself sweeps. */
 export async function stopSweepers(app: TestApp): Promise<void> {
-  for (const api of [MAIL_API, SMS_API]) await sweeperOf(app, api).onModuleDestroy()
+  for (const api of [MAIL_API, SMS_API]) await sweeperOf(app, api).task.stop()
+}
+
+/** Stops upkeep, for a suite that sets its clock back: what it has added up by then would be in the future. */
+export async function stopUpkeep(app: TestApp): Promise<void> {
+  for (const api of [MAIL_API, SMS_API])
+    await app.app.get<Upkeep<QuotaRow>>(channelToken(CHANNELS[api.channel], Upkeep)).onModuleDestroy()
 }
 
 /** Rows in one statement, which must end within the service's statement timeout, on a busy machine too. */

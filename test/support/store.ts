@@ -6,6 +6,7 @@ import { describe } from '@jest/globals'
 import { createConnection } from 'mysql2/promise'
 import { ask } from '../../scripts/mariadb.mjs'
 import type { DatabaseConfig } from '../../src/config/config.js'
+import { type ChannelApi, MAIL_API, SMS_API } from './channel-api.js'
 import { opened } from './opened.js'
 import { serverTemplate, sqliteTemplate } from './template.js'
 
@@ -95,11 +96,37 @@ function nameOf(version: string): 'MariaDB' | 'MySQL' {
   return version.includes('MariaDB') ? 'MariaDB' : 'MySQL'
 }
 
-/** Runs a suite once for each kind of store. */
+/** `npm run test:all` runs each suite on each store and for both channels; `npm test` runs each contract once. */
+const WHOLE_MATRIX = process.env['QUOTA_SUITES'] !== 'guard'
+
+/** Runs a suite on each kind of store; in `npm test` on one, the server if there is one. */
 export function onEveryStore(title: string, suite: (kind: StoreKind) => void): void {
+  for (const kind of WHOLE_MATRIX ? STORES : STORES.slice(-1)) onStore(title, kind, suite)
+}
+
+/** Runs a suite on each kind of store in `npm test`, too, since the stores differ in what it tests. */
+export function alwaysOnEveryStore(title: string, suite: (kind: StoreKind) => void): void {
+  for (const kind of STORES) onStore(title, kind, suite)
+}
+
+/**
+ * Runs a contract that is the same for both channels on each kind of store.
+ * @param suite receives the channels to test: both; in `npm test`, if there is a server, mail there and SMS on SQLite
+ */
+export function forEveryChannel(
+  title: string,
+  suite: (kind: StoreKind, channels: readonly ChannelApi[]) => void,
+): void {
   for (const kind of STORES) {
-    describe(`${title} on ${kind.name}`, () => {
-      suite(kind)
+    const both = WHOLE_MATRIX || STORES.length === 1
+    onStore(title, kind, () => {
+      suite(kind, both ? [MAIL_API, SMS_API] : [kind === sqlite ? SMS_API : MAIL_API])
     })
   }
+}
+
+function onStore(title: string, kind: StoreKind, suite: (kind: StoreKind) => void): void {
+  describe(`${title} on ${kind.name}`, () => {
+    suite(kind)
+  })
 }

@@ -28,7 +28,7 @@ import { type Ask, type Given, type ModelOperation, type SettingsBody, UsageMode
  *
  * MODEL_RUNS: histories on each store. A failing run prints its seed and path; MODEL_SEED repeats a series.
  */
-const SEED = Number(process.env['MODEL_SEED'] ?? Date.now() % 2 ** 31)
+const SEED = Number(process.env['MODEL_SEED'] ?? process.env['PROPERTY_SEED'] ?? Date.now() % 2 ** 31)
 const HTTP_SHARE = 0.2
 const STEPS = 40
 const MAX_OWNERS = 24

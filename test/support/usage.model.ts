@@ -208,6 +208,7 @@ export class UsageModel {
     const sum = (of: (quota: ModelQuota) => number): number => active.reduce((total, quota) => total + of(quota), 0)
     return {
       ...this.owner,
+      group_id: null,
       total: sum((quota) => quota.total),
       used: sum((quota) => this.used(quota)),
       reserved: sum((quota) => this.reserved(quota)),
@@ -237,6 +238,10 @@ export class UsageModel {
       cap: null,
       window_seconds: null,
       thresholds: [],
+      group_id: null,
+      per: null,
+      follows: null,
+      overrides: null,
       version: quota.version,
       created_at: iso(quota.createdAt),
       updated_at: iso(quota.updatedAt),
@@ -271,29 +276,17 @@ export class UsageModel {
     }
   }
 
-  /**
-   * The time at which a refused request might fit: tested at the first reset after each instant at which units return.
-   */
+  /** The time at which a refused request fits: each instant is tested at which units return. */
   refillsAt(amount: number): string | null {
     const quotas = this.paying()
     const comesBack = [
       ...quotas.flatMap(({ resetAt }) => (resetAt === null ? [] : [resetAt])),
       ...this.operations.flatMap((operation) => (this.stateOf(operation) === 'reserved' ? [operation.expiresAt!] : [])),
     ].sort((a, b) => a - b)
-    const isExpired = (quota: ModelQuota, at: number): boolean => quota.expireAt !== null && quota.expireAt <= at
-    for (const from of comesBack) {
-      const resets = quotas
-        .filter(({ type }) => type === 2)
-        .map((quota) => ({
-          quota,
-          at: quota.resetAt! >= from ? quota.resetAt! : this.nextReset(quota, from - 1),
-        }))
-        .filter(({ quota, at }) => !isExpired(quota, at))
-      if (resets.length === 0) continue
-      const at = Math.min(...resets.map((reset) => reset.at))
+    for (const at of comesBack) {
       let capacity = 0
       for (const quota of quotas) {
-        if (isExpired(quota, at)) continue
+        if (quota.expireAt !== null && quota.expireAt <= at) continue
         const anew = quota.resetAt !== null && quota.resetAt <= at
         capacity += anew ? quota.total : Math.max(0, quota.total - this.used(quota) - this.reserved(quota, at))
       }
@@ -507,6 +500,7 @@ export class UsageModel {
         caps: [],
         quotas: quotas.slice(0, 20).map((quota) => ({
           id: quota.id,
+          group_id: null,
           total: quota.total,
           used: this.used(quota),
           reserved: this.reserved(quota),

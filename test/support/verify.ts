@@ -8,13 +8,16 @@ import { findingLine, type Repaired, type Verification, Verifier } from '../../s
 import { MAIL } from '../../src/mail-quota/mail.channel.js'
 import type { TestApp } from './app.js'
 
-/** The output of `npm run verify` for a database on a server, without its notes. */
-export async function verified(url: string): Promise<string[]> {
+/**
+ * The output of `npm run verify` for a database on a server, without its notes.
+ * @param clock that of the service
+ */
+export async function verified(url: string, clock: Clock = new SystemClock()): Promise<string[]> {
   const config: DatabaseConfig = { kind: 'mysql', url, poolSize: 2 }
   const dataSource = await new DataSource(dataSourceOptions(config, ENTITIES, 'service')).initialize()
   const transactions = new TransactionRunner(dataSource)
   try {
-    return await linesOfAll(dataSource, transactions, new SystemClock())
+    return await linesOfAll(dataSource, transactions, clock)
   } finally {
     await transactions.onApplicationShutdown()
     await dataSource.destroy()

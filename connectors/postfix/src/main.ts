@@ -45,8 +45,9 @@ async function main(): Promise<void> {
   await server.listen(settings.listen)
 
   let ending = false
+  // A question about any account: it needs the right that a charge needs, and the database.
   const probe: Readiness = () =>
-    spending.client.me({ deadlineMs: PROBE_MS }).then(
+    spending.client.mail.check({ accountId: 1, amount: 1 }, { deadlineMs: PROBE_MS }).then(
       () => undefined,
       (error: unknown) => `the service cannot be asked: ${wordsOf(error)}`,
     )

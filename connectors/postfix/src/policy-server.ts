@@ -32,7 +32,8 @@ export class PolicyServer {
     /** Further connections are closed at once. */
     private readonly maxConnections: number,
   ) {
-    this.server = createServer((socket) => this.take(socket))
+    // A client may close its half after its last question, and still reads the answer.
+    this.server = createServer({ allowHalfOpen: true }, (socket) => this.take(socket))
   }
 
   /** @throws Error if listening on the address fails */
@@ -91,6 +92,7 @@ class Connection {
   ) {
     socket.setTimeout(IDLE_MS, () => socket.destroy())
     socket.on('data', (chunk) => this.read(chunk))
+    socket.on('end', () => this.finish())
     socket.on('drain', () => this.flow())
     socket.on('error', (error) => log.debug({ error: error.message }, 'a connection broke'))
     socket.on('close', () => clearTimeout(this.arriving))

@@ -80,7 +80,9 @@ export function ChangeSetScreen({
               </p>
               <Standing client={client} set={set} at={asked.dataUpdatedAt} />
             </Panel>
-            {set.state !== 'preparing' && set.state !== 'failed' && <Rows client={client} set={set} search={search} />}
+            {set.state !== 'preparing' && (set.state !== 'failed' || set.counts.rows > 0) && (
+              <Rows client={client} set={set} search={search} />
+            )}
           </>
         )}
       </Loaded>
@@ -371,7 +373,23 @@ function Undo({ client, set }: { client: ChannelClient; set: ChangeSet }): React
 }
 
 /** The reason of a failed preparation. */
-function Failed({ client, set: { problem, source } }: { client: ChannelClient; set: ChangeSet }): ReactNode {
+function Failed({ client, set }: { client: ChannelClient; set: ChangeSet }): ReactNode {
+  const { problem, source, counts } = set
+  // Set aside while it was applied or reverted: it keeps its rows.
+  if (counts.rows > 0)
+    return (
+      <>
+        <div className="failure">
+          <p className="failure-title">
+            <span aria-hidden="true">⚠ </span>
+            This stopped on the way
+          </p>
+          <p>{problem !== undefined && <Why problem={problem} />}</p>
+          <p>The rows below say what was changed.</p>
+        </div>
+        {counts.applied > 0 && <Undo client={client} set={set} />}
+      </>
+    )
   return (
     <>
       <div className="failure">

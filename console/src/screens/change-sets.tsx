@@ -40,7 +40,7 @@ export function ChangeSetsScreen({ client, search }: { client: ChannelClient; se
         <Link to="/$channel/quotas" params={params} search={{}}>
           quotas
         </Link>{' '}
-        and change all that are shown, or import a file. They are kept for 90 days.
+        and change all that are shown, or import a file. They are kept for 90 days, unapplied ones for 7.
       </p>
       <form className="filters" aria-label="Filters" onSubmit={(event) => event.preventDefault()}>
         <Field label="State" className="short">

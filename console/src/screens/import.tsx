@@ -1,6 +1,6 @@
-import { useMutation, useQuery } from '@tanstack/react-query'
-import { Link, useNavigate } from '@tanstack/react-router'
-import { type ReactNode, type RefObject, useRef, useState } from 'react'
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import { Link, useNavigate, useRouter } from '@tanstack/react-router'
+import { type ReactNode, type RefObject, useCallback, useEffect, useRef, useState } from 'react'
 import { useChangeSet } from './change-set.tsx'
 import { Why, countsText } from './set-parts.tsx'
 import { type ChangeSet, type ImportDraft, importDraft, isAtWork, setsOf } from '../change-sets.ts'
@@ -27,13 +27,25 @@ export function ImportScreen({ client }: { client: ChannelClient }): ReactNode {
   const [draft, found, set, clear] = useDraft<ImportDraft>(name, () => ({ text: '', key: newKey() }))
   const [file, setFile] = useState<File>()
   const field = useRef<HTMLTextAreaElement>(null)
+  const router = useRouter()
+  const queries = useQueryClient()
+  /** Drops the change set of an earlier check; the service refuses this for one that was applied. */
+  const drop = useCallback(
+    (id: number | undefined): void => {
+      if (id === undefined) return
+      void setsOf(client)
+        .delete(id)
+        .then(async () => queries.invalidateQueries({ queryKey: [client.name, 'change-sets'] }))
+        .catch(() => undefined)
+    },
+    [client, queries],
+  )
   const check = useMutation({
     mutationFn: async ({ sent, of }: { sent: ImportDraft; of: File | undefined }) => {
       const csv = of === undefined ? toCsv(sent.text) : await csvOf(of)
       const sets = setsOf(client)
       const made = await sets.import(csv, { key: sent.key })
-      // The change set of an earlier check was not applied, and is no longer needed.
-      if (sent.checked !== undefined && sent.checked !== made.id) void sets.delete(sent.checked).catch(() => undefined)
+      if (sent.checked !== made.id) drop(sent.checked)
       const since = draftOf<ImportDraft>(name) ?? sent
       keepDraft(name, { ...since, key: newKey(), checked: made.id, edited: since.text !== sent.text })
       return sets.wait(made)
@@ -45,6 +57,22 @@ export function ImportScreen({ client }: { client: ChannelClient }): ReactNode {
         void navigate({ to: '/$channel/change-sets/$id', params: { channel: client.name, id: String(id) }, search: {} })
     },
   })
+  const checking = useRef(false)
+  useEffect(() => {
+    checking.current = check.isPending
+  })
+  // A finished check is dropped when the person leaves, unless for its change set. A running one is announced.
+  useEffect(
+    () => () => {
+      const left = draftOf<ImportDraft>(name)
+      const id = left?.checked
+      if (checking.current || id === undefined) return
+      if (router.state.location.pathname.endsWith(`/change-sets/${id}`)) return
+      drop(id)
+      keepDraft(name, { ...left, checked: undefined, edited: undefined })
+    },
+    [drop, name, router],
+  )
   const type = (text: string): void => {
     check.reset()
     if (text.length <= MAX_TYPED) set({ ...draft, text, key: newKey(), edited: true })
@@ -127,6 +155,7 @@ export function ImportScreen({ client }: { client: ChannelClient }): ReactNode {
               <button
                 type="button"
                 onClick={() => {
+                  drop(checked)
                   clear()
                   check.reset()
                   field.current?.focus()
@@ -263,18 +292,22 @@ function Summary({ client, set: { id, state, counts } }: { client: ChannelClient
     <>
       <p>
         {countsText(counts)}.
-        {wrong > 0 && state === 'ready' && ' Correct the lines below and check again, or go on without them.'}
+        {wrong > 0 &&
+          state === 'ready' &&
+          ` Correct the lines below and check again${counts.planned > 0 ? ', or go on without them' : ''}.`}
       </p>
-      <p>
-        <Link
-          className="button"
-          to="/$channel/change-sets/$id"
-          params={{ channel: client.name, id: String(id) }}
-          search={{}}
-        >
-          {state === 'ready' && wrong > 0 ? `Go on with the other ${amount(counts.rows - wrong)}` : `Change set ${id}`}
-        </Link>
-      </p>
+      {(counts.planned > 0 || wrong === 0) && (
+        <p>
+          <Link
+            className="button"
+            to="/$channel/change-sets/$id"
+            params={{ channel: client.name, id: String(id) }}
+            search={{}}
+          >
+            {state === 'ready' && wrong > 0 ? `Go on with the other ${amount(counts.planned)}` : `Change set ${id}`}
+          </Link>
+        </p>
+      )}
     </>
   )
 }

@@ -52,8 +52,8 @@ export function HeldUp({
           : `, and its quotas could pay no more than ${amount(payable)}.`}
       </p>
       <ul>
-        {caps.map((cap) => (
-          <li key={cap.id}>
+        {caps.map((cap, n) => (
+          <li key={cap.id ?? `new ${n}`}>
             <CapName client={client} cap={cap} quotas={quotas} />: <b>{amount(cap.remaining)} left</b>
             {cap.reserved > 0 && <> ({amount(cap.reserved)} held)</>}
           </li>
@@ -86,13 +86,21 @@ export function InTheWay({ client, check }: { client: ChannelClient; check: Chec
   return (
     <>
       {caps.map(({ id, remaining }, index) => (
-        <span key={id}>
-          {index > 0 && ', '}cap <QuotaLink channel={client.name} id={id} /> leaves {amount(remaining)}
+        <span key={id ?? `new ${index}`}>
+          {index > 0 && ', '}
+          {id === null ? 'a cap of its group' : 'cap '}
+          {id !== null && <QuotaLink channel={client.name} id={id} />} leaves {amount(remaining)}
         </span>
       ))}
       {payable < requested && `, and the quotas ${amount(payable)}`}
     </>
   )
+}
+
+/** The number of a cap, as a link; a member's count of its group's cap has none before its first consume. */
+function CapLink({ client, id }: { client: ChannelClient; id: number | null }): ReactNode {
+  if (id === null) return 'A cap of its group'
+  return <QuotaLink channel={client.name} id={id}>{`Cap #${id}`}</QuotaLink>
 }
 
 /** A cap by its number and, if its record is known, its label and limit. */
@@ -108,7 +116,7 @@ function CapName({
   const record = quotas.find(({ id }) => id === cap.id)
   return (
     <>
-      <QuotaLink channel={client.name} id={cap.id}>{`Cap #${cap.id}`}</QuotaLink>
+      <CapLink client={client} id={cap.id} />
       {record?.label != null && (
         <>
           {' '}
@@ -145,9 +153,9 @@ export function Limits({
           <h3>{counted(quotaCount, 'quota pays', 'quotas pay')}</h3>
           <UsageBar {...summary} />
         </li>
-        {caps.map((cap) => (
+        {caps.map((cap, n) => (
           <CapCard
-            key={cap.id}
+            key={cap.id ?? `new ${n}`}
             client={client}
             cap={cap}
             record={quotas.find(({ id }) => id === cap.id)}
@@ -178,7 +186,7 @@ function CapCard({
   return (
     <li className={watches ? 'limit limit-observe' : 'limit'}>
       <h3>
-        <QuotaLink channel={client.name} id={cap.id}>{`Cap #${cap.id}`}</QuotaLink> <CapBadge cap={cap.cap} />
+        <CapLink client={client} id={cap.id} /> <CapBadge cap={cap.cap} />
       </h3>
       {record !== undefined && (
         <p>

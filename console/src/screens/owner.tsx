@@ -223,7 +223,7 @@ function Why({
     .filter(({ at }) => now() - Date.parse(at) < LOST_MS || active?.length === 0)
     .sort((a, b) => Date.parse(b.at) - Date.parse(a.at))
     .slice(0, LOSSES)
-  if (latest === undefined && active?.length !== 0) return null
+  if (latest === undefined && (active?.length !== 0 || losses.length === 0)) return null
   const count = rows.reduce((sum, row) => sum + row.count, 0)
   const amounts = rows.flatMap(({ smallest, largest }) => [smallest ?? [], largest ?? []]).flat()
   const [smallest, largest] = [Math.min(...amounts), Math.max(...amounts)]

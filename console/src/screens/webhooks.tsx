@@ -110,7 +110,11 @@ function Deeds({ hook: { name, state } }: { hook: WebhookEndpoint }): ReactNode 
   const test = useMutation({
     mutationFn: async () => endpoints.test(name),
     onSuccess: async ({ status, error, ms }) =>
-      done(`${name} answered the test: ${answerText(status, error)}, after ${amount(ms)} ms.`),
+      done(
+        status === null
+          ? `The test of ${name} failed after ${amount(ms)} ms: ${answerText(status, error)}.`
+          : `${name} answered the test: ${answerText(status, error)}, after ${amount(ms)} ms.`,
+      ),
   })
   const active = state === 'active'
   return (
@@ -136,7 +140,8 @@ function Deeds({ hook: { name, state } }: { hook: WebhookEndpoint }): ReactNode 
       </div>
       {test.data !== undefined && (
         <p className="answer">
-          Test: {answerText(test.data.status, test.data.error)}, {amount(test.data.ms)} ms
+          {test.data.status === null ? 'Test failed' : 'Test'}: {answerText(test.data.status, test.data.error)},{' '}
+          {amount(test.data.ms)} ms
         </p>
       )}
       {test.error !== null && <Failure error={test.error} />}

@@ -23,6 +23,7 @@ export interface EventFilter {
   readonly type?: EventType | undefined
   readonly ownerId?: number | undefined
   readonly quotaId?: number | undefined
+  readonly groupId?: number | undefined
 }
 
 /** The position and the time of an event. */
@@ -56,6 +57,7 @@ const PATHS = [
   ['quotaId'],
   ['ownerId', 'type'],
   ['ownerId'],
+  ['groupId'],
   ['type'],
 ] as const satisfies readonly (readonly (keyof EventFilter)[])[]
 
@@ -192,7 +194,7 @@ export class EventReader<Q extends QuotaRow> {
     const { event } = this.store
     const position = event.column('position')
     const path = PATHS.find((properties) => properties.every((one) => filter[one] !== undefined)) ?? []
-    const conditions = (['type', 'ownerId', 'quotaId'] as const).flatMap((property) => {
+    const conditions = (['type', 'ownerId', 'groupId', 'quotaId'] as const).flatMap((property) => {
       const value = filter[property]
       return value === undefined ? [] : [event.equals(transaction.dialect, 'e', property, value)]
     })

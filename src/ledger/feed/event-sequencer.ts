@@ -1,4 +1,4 @@
-import { Logger, type OnApplicationBootstrap, type OnModuleDestroy } from '@nestjs/common'
+import { PeriodicTask } from '../../database/periodic-task.js'
 import { placeholders } from '../../database/row-codec.js'
 import type { Transaction, TransactionRunner } from '../../database/transaction-runner.js'
 import type { QuotaRow } from '../rows/quota.entity.js'
@@ -27,12 +27,8 @@ const ROWS_AT_ONCE = 100
  *
  * Any number of instances may run it at once; each numbers its own events, and others that it finds.
  */
-export class EventSequencer<Q extends QuotaRow> implements OnApplicationBootstrap, OnModuleDestroy {
-  private readonly logger: Logger
-  private interval: NodeJS.Timeout | undefined
-  private soon: NodeJS.Timeout | undefined
-  private running: Promise<void> | undefined
-  private stopped = false
+export class EventSequencer<Q extends QuotaRow> {
+  private readonly task: PeriodicTask
   private readonly listeners: (() => void)[] = []
 
   constructor(
@@ -40,7 +36,7 @@ export class EventSequencer<Q extends QuotaRow> implements OnApplicationBootstra
     private readonly store: LedgerStore<Q>,
     private readonly transactions: TransactionRunner,
   ) {
-    this.logger = new Logger(`${channelName} events`)
+    this.task = new PeriodicTask(transactions, `${channelName} events`, EVERY_MS, async () => this.run())
   }
 
   /** Called each time this instance has assigned positions. */
@@ -48,25 +44,9 @@ export class EventSequencer<Q extends QuotaRow> implements OnApplicationBootstra
     this.listeners.push(listener)
   }
 
-  onApplicationBootstrap(): void {
-    this.interval = setInterval(() => this.begin(), EVERY_MS)
-    this.interval.unref()
-  }
-
-  async onModuleDestroy(): Promise<void> {
-    this.stopped = true
-    clearInterval(this.interval)
-    clearTimeout(this.soon)
-    await this.running?.catch(() => undefined)
-  }
-
   /** Events were committed here: they get their positions shortly. */
   written(): void {
-    if (this.stopped) return
-    this.soon ??= setTimeout(() => {
-      this.soon = undefined
-      this.begin()
-    }, SOON_MS).unref()
+    this.task.soon(SOON_MS)
   }
 
   /**
@@ -75,19 +55,8 @@ export class EventSequencer<Q extends QuotaRow> implements OnApplicationBootstra
    */
   async number(): Promise<void> {
     // A running one may have read before the last commit.
-    if (this.running !== undefined) await this.running.catch(() => undefined)
-    this.running ??= this.run().finally(() => {
-      this.running = undefined
-    })
-    await this.running
-  }
-
-  private begin(): void {
-    // Another part has logged the outage and watches it.
-    if (this.stopped || this.transactions.reach !== 'all') return
-    this.number().catch((error: unknown) => {
-      this.logger.warn(`cannot assign positions to events, retrying: ${String(error)}`)
-    })
+    const failure = await this.task.again()
+    if (failure !== undefined) throw failure
   }
 
   private async run(): Promise<void> {

@@ -17,6 +17,7 @@ export interface ChangeFilter extends Period {
   readonly quotaId?: number | undefined
   readonly ownerId?: number | undefined
   readonly requestId?: string | undefined
+  readonly groupId?: number | undefined
 }
 
 /** A page of changes, in the form of answers. */
@@ -35,10 +36,10 @@ const MAX_SORTED = 10_000
  */
 const MAX_SKEW_MS = 10 * 60_000
 
-type Equal = 'requestId' | 'quotaId' | 'ownerId' | 'actor' | 'action'
+type Equal = 'requestId' | 'quotaId' | 'ownerId' | 'groupId' | 'actor' | 'action'
 
 /** The properties with an index that ends in the id, the most selective first. */
-const EQUALS: readonly Equal[] = ['requestId', 'quotaId', 'ownerId', 'actor', 'action']
+const EQUALS: readonly Equal[] = ['requestId', 'quotaId', 'ownerId', 'groupId', 'actor', 'action']
 
 /** A source of rows, and the conditions that its index serves. */
 interface Path {
@@ -74,8 +75,8 @@ export class ChangeReader<Q extends QuotaRow> {
   ): Promise<ChangesPage> {
     if (isEmpty(filter)) return { items: [], next_before: null }
     return this.transactions.readsOf(principalId).read(async (transaction) => {
-      const paths = await this.paths(transaction, filter)
-      const ids = await this.ids(transaction, paths, before, size + 1)
+      const path = await this.path(transaction, filter)
+      const ids = await this.ids(transaction, path, before, size + 1)
       const items = await this.shown(transaction, ids.slice(0, size))
       return { items, next_before: ids.length > size ? (ids[size - 1] ?? null) : null }
     })
@@ -83,70 +84,61 @@ export class ChangeReader<Q extends QuotaRow> {
 
   private async ids(
     transaction: Transaction,
-    paths: readonly Path[],
+    { from, conditions, filter }: Path,
     before: number | undefined,
     limit: number,
   ): Promise<number[]> {
     const id = this.store.change.column('id')
-    const found: number[] = []
-    for (const { from, conditions, filter } of paths) {
-      const all = [
-        ...conditions,
-        ...this.conditions(filter),
-        ...(before === undefined ? [] : [{ sql: `c.${id} < ?`, values: [before] }]),
-      ]
-      const where = all.length === 0 ? '' : `WHERE ${all.map(({ sql }) => sql).join(' AND ')} `
-      const rows = await transaction.rows(
-        `SELECT c.${id} AS id FROM ${from} ${where}ORDER BY c.${id} DESC LIMIT ${limit}`,
-        all.flatMap(({ values }) => values),
-      )
-      for (const row of rows) found.push(Number(row['id']))
-    }
-    // Paths are disjoint.
-    return found.sort((a, b) => b - a).slice(0, limit)
+    const all = [
+      ...conditions,
+      ...this.conditions(filter),
+      ...(before === undefined ? [] : [{ sql: `c.${id} < ?`, values: [before] }]),
+    ]
+    const rows = await transaction.rows(
+      `SELECT c.${id} AS id FROM ${from} WHERE ${all.map(({ sql }) => sql).join(' AND ')} ORDER BY c.${id} DESC LIMIT ${limit}`,
+      all.flatMap(({ values }) => values),
+    )
+    return rows.map((row) => Number(row['id']))
   }
 
   private async shown(transaction: Transaction, ids: readonly number[]): Promise<ChangeView[]> {
     if (ids.length === 0) return []
-    const { change, quota } = this.store
+    const { change } = this.store
+    const id = change.column('id')
     const rows = await transaction.rows(
-      `SELECT ${change.columnsOf('c')}, q.${quota.column('ownerId')} AS owner_of_quota FROM ${change.table} c ` +
-        `LEFT JOIN ${quota.table} q ON q.${quota.column('id')} = c.${change.column('quotaId')} ` +
-        `WHERE c.${change.column('id')} IN (${placeholders(ids)}) ORDER BY c.${change.column('id')} DESC`,
+      `SELECT ${change.columns} FROM ${change.table} WHERE ${id} IN (${placeholders(ids)}) ORDER BY ${id} DESC`,
       ids,
     )
-    return rows.map((row) => changeView(this.channel, change.decode(row), Number(row['owner_of_quota'])))
+    return rows.map((row) => changeView(this.channel, change.decode(row)))
   }
 
   /**
-   * Selects the sources with the fewest rows to read: by the condition that the fewest changes meet, as far as a
-   * bounded count can tell.
+   * Selects the source with the fewest rows to read: by the condition that the fewest changes meet, as far as a bounded
+   * count can tell.
    */
-  private async paths(transaction: Transaction, filter: ChangeFilter): Promise<Path[]> {
+  private async path(transaction: Transaction, filter: ChangeFilter): Promise<Path> {
     const equals = EQUALS.filter((property) => filter[property] !== undefined)
     const timed = filter.from !== undefined || filter.to !== undefined
     if (!timed && equals.length <= 1) return this.byEqual(equals[0], filter)
 
     let best: { property: Equal | 'at'; count: number } | undefined
     for (const property of [...equals, ...(timed ? (['at'] as const) : [])]) {
-      const path = property === 'at' ? this.byTime(filter) : this.byEqual(property, { [property]: filter[property] })[0]
-      const count = path === undefined ? 0 : await this.count(transaction, path, best?.count ?? MAX_SORTED + 1)
+      const path = property === 'at' ? this.byTime(filter) : this.byEqual(property, { [property]: filter[property] })
+      const count = await this.count(transaction, path, best?.count ?? MAX_SORTED + 1)
       if (best === undefined || count < best.count) best = { property, count }
     }
     if (best?.property !== 'at') return this.byEqual(best?.property, filter)
-    return best.count <= MAX_SORTED ? [this.byTime(filter)] : [await this.byWindow(transaction, filter)]
+    return best.count <= MAX_SORTED ? this.byTime(filter) : this.byWindow(transaction, filter)
   }
 
-  private byEqual(property: Equal | undefined, filter: ChangeFilter): Path[] {
+  private byEqual(property: Equal | undefined, filter: ChangeFilter): Path {
     const { change } = this.store
     // An explicit condition, so that every plan shows a range of the primary key and no full scan.
     if (property === undefined)
-      return [{ from: this.byId(), conditions: [{ sql: `c.${change.column('id')} > 0`, values: [] }], filter }]
+      return { from: this.byId(), conditions: [{ sql: `c.${change.column('id')} > 0`, values: [] }], filter }
     const { [property]: value, ...rest } = filter
     const from = change.readBy(this.transactions.dialect, [property, 'id'], 'c')
-    const path: Path = { from, conditions: value === undefined ? [] : [this.equal(property, value)], filter: rest }
-    if (property !== 'ownerId' || value === undefined) return [path]
-    return [path, { from, conditions: [this.ofUnnamedOwner(value as number)], filter: rest }]
+    return { from, conditions: value === undefined ? [] : [this.equal(property, value)], filter: rest }
   }
 
   private byTime({ from, to, ...rest }: ChangeFilter): Path {
@@ -193,17 +185,16 @@ export class ChangeReader<Q extends QuotaRow> {
     return Number(rows[0]?.['n'] ?? 0)
   }
 
-  private conditions({ from, to, ownerId, ...equals }: ChangeFilter): Condition[] {
+  private conditions({ from, to, ...equals }: ChangeFilter): Condition[] {
     const { change } = this.store
     const at = `c.${change.column('at')}`
     return [
       ...(from === undefined ? [] : [{ sql: `${at} >= ?`, values: [change.bind('at', from)] }]),
       ...(to === undefined ? [] : [{ sql: `${at} < ?`, values: [change.bind('at', to)] }]),
       ...EQUALS.flatMap((property) => {
-        const value = property === 'ownerId' ? undefined : equals[property]
+        const value = equals[property]
         return value === undefined ? [] : [this.equal(property, value)]
       }),
-      ...(ownerId === undefined ? [] : [either(this.equal('ownerId', ownerId), this.ofUnnamedOwner(ownerId))]),
     ]
   }
 
@@ -211,19 +202,4 @@ export class ChangeReader<Q extends QuotaRow> {
     const stored = property === 'actor' ? storedName(String(value)) : value
     return this.store.change.equals(this.transactions.dialect, 'c', property, stored)
   }
-
-  /** Changes without an owner: instances of release 0.1.0 do not write it, and the sweeper sets it soon after. */
-  private ofUnnamedOwner(ownerId: number): Condition {
-    const { change, quota } = this.store
-    return {
-      sql:
-        `c.${change.column('ownerId')} IS NULL AND EXISTS (SELECT 1 FROM ${quota.table} q ` +
-        `WHERE q.${quota.column('id')} = c.${change.column('quotaId')} AND q.${quota.column('ownerId')} = ?)`,
-      values: [ownerId],
-    }
-  }
-}
-
-function either(one: Condition, other: Condition): Condition {
-  return { sql: `(${one.sql} OR (${other.sql}))`, values: [...one.values, ...other.values] }
 }

@@ -16,15 +16,7 @@ import {
   type Sources,
   type Where,
 } from './list-statements.js'
-import {
-  countedIn,
-  countOf,
-  countOfLong,
-  type ListFound,
-  type ListPart,
-  readLists,
-  type Statement,
-} from './quota-statements.js'
+import { countedIn, countOf, countOfLong, type ListPart, readLists, type Statement } from './quota-statements.js'
 import { EXACT_UP_TO, type RecentCounts, type Total } from './recent-counts.js'
 
 /** A page of a list, in the form of answers. */
@@ -65,8 +57,8 @@ const SHALLOW_ROWS = 1_000
 
 /** A requested page. */
 interface Ask<Q extends QuotaRow> {
-  /** The party whose turn it takes, if it is read alone. */
-  readonly party: string
+  /** The flow whose turn it takes, if it is read alone. */
+  readonly flow: string
   readonly filter: QuotaFilter<Q>
   readonly page: PageRequest
   /** Filter and page as JSON: the same key means the same page. */
@@ -77,15 +69,13 @@ interface Ask<Q extends QuotaRow> {
  * Reads pages of quotas for all concurrent requests.
  *
  * - Lists of one subject are collected, for all subjects: up to 50 of them share one statement. If the page shows the
- *   end of its list, the total is known; otherwise the page is read again together with its count, with other such
- *   pages.
- * - A list of all subjects, or by a label, and a deep page may cost many times as much, so each has its own statement,
- *   which only equal requests share.
+ *   end of its list, the total is known.
+ * - Every other page has its own statement, with its count, which only equal requests share: a longer list, one of all
+ *   subjects or by a label, and a deep page.
  */
 export class ListReader<Q extends QuotaRow> {
   private readonly sources: ListSources<Q>
   private readonly ends: SharedReads<Ask<Q>, SharedPage | undefined>
-  private readonly counted: SharedReads<Ask<Q>, SharedPage>
   private readonly alone: SharedReads<Ask<Q>, SharedPage>
 
   constructor(
@@ -96,15 +86,10 @@ export class ListReader<Q extends QuotaRow> {
     private readonly counts: RecentCounts,
   ) {
     this.sources = new ListSources(channel, store.quota, transactions.dialect)
-    const options = { most: MAX_LISTS, keyOf: ({ key }: Ask<Q>): string => key }
-    const [ends, counted] = [
-      transactions.readsOf(`(${channel.name} ends)`),
-      transactions.readsOf(`(${channel.name} lists)`),
-    ]
-    this.ends = new SharedReads(async (asks) => this.readEnds(ends, asks), options)
-    this.counted = new SharedReads(async (asks) => this.readCounted(counted, asks), options)
+    const ends = transactions.readsOf(`(${channel.name} lists)`)
+    this.ends = new SharedReads(async (asks) => this.readEnds(ends, asks), { most: MAX_LISTS, keyOf: ({ key }) => key })
     this.alone = new SharedReads(async (asks) => Promise.all(asks.map(async (ask) => this.readAlone(ask))), {
-      keyOf: ({ party, key }) => `${party} ${key}`,
+      keyOf: ({ flow, key }) => `${flow} ${key}`,
       alone: true,
     })
   }
@@ -115,21 +100,20 @@ export class ListReader<Q extends QuotaRow> {
    * alone: another principal's read might wait for all other requests of that principal
    */
   async get(principalId: string, filter: QuotaFilter<Q>, page: PageRequest): Promise<SharedPage> {
-    const ask = { party: principalId, filter, page, key: JSON.stringify([filter, page]) }
-    if (!isShareable(ask)) return this.alone.get(ask)
+    const ask = { flow: principalId, filter, page, key: JSON.stringify([filter, page]) }
     // The total includes the rows before the page's first row, which the page does not read.
-    const found = page.beforeId === undefined ? await this.ends.get(ask) : undefined
-    return found ?? this.counted.get(ask)
+    const found = isShareable(ask) && page.beforeId === undefined ? await this.ends.get(ask) : undefined
+    return found ?? this.alone.get(ask)
   }
 
   /**
    * The quotas of a list with smaller ids, newest first, without a total: one step of an iteration over the whole list.
    * @param size rows of a step
    */
-  async step(party: string, filter: QuotaFilter<Q>, beforeId: number | undefined, size: number): Promise<Q[]> {
-    const [reads, now] = [this.transactions.readsOf(party), this.clock.now()]
+  async step(flow: string, filter: QuotaFilter<Q>, beforeId: number | undefined, size: number): Promise<Q[]> {
+    const [reads, now] = [this.transactions.readsOf(flow), this.clock.now()]
     const page = { page: 1, pageSize: size, beforeId }
-    const ask = { party, filter, page, key: '' }
+    const ask = { flow, filter, page, key: '' }
     const sources = await this.bestSources(reads, filter, now, page)
     const [found] = await readLists(reads, this.store, now, [this.part(ask, sources.page, size)])
     const quotas = found?.quotas ?? []
@@ -164,44 +148,12 @@ export class ListReader<Q extends QuotaRow> {
     })
   }
 
-  /** The results are promises: only the requests for a slow count wait for it. */
-  private async readCounted(reads: Reads, asks: readonly Ask<Q>[]): Promise<Promise<SharedPage>[]> {
-    const now = this.clock.now()
-    return this.read(
-      reads,
-      now,
-      asks.map((ask) => ({ ask, sources: sameSources(this.sources.of(ask.filter, now)) })),
-    )
-  }
-
   private async readAlone(ask: Ask<Q>): Promise<SharedPage> {
-    const [reads, now] = [this.transactions.readsOf(ask.party), this.clock.now()]
-    const sources = await this.bestSources(reads, ask.filter, now, ask.page)
-    const [page] = await this.read(reads, now, [{ ask, sources }])
-    return page as Promise<SharedPage>
-  }
-
-  private async read(
-    reads: Reads,
-    now: Instant,
-    lists: readonly { readonly ask: Ask<Q>; readonly sources: Sources }[],
-  ): Promise<Promise<SharedPage>[]> {
-    const found = await readLists(
-      reads,
-      this.store,
-      now,
-      lists.map(({ ask, sources }) =>
-        this.part(ask, sources.page, ask.page.pageSize, this.count(ask.filter, sources.total)),
-      ),
-    )
-    return lists.map(async ({ ask }, place) => this.withTotal(ask, found[place], now))
-  }
-
-  private async withTotal(
-    { filter, page }: Ask<Q>,
-    found: ListFound<Q> | undefined,
-    now: Instant,
-  ): Promise<SharedPage> {
+    const { flow, filter, page } = ask
+    const [reads, now] = [this.transactions.readsOf(flow), this.clock.now()]
+    const sources = await this.bestSources(reads, filter, now, page)
+    const part = this.part(ask, sources.page, page.pageSize, this.count(filter, sources.total))
+    const [found] = await readLists(reads, this.store, now, [part])
     const total = await this.counts.total(countNameOf(filter), found?.counted ?? 0, async () =>
       // A later count is for a different time, so the sources are built again.
       this.countedBy(
@@ -237,7 +189,7 @@ export class ListReader<Q extends QuotaRow> {
   private async bestSources(reads: Reads, filter: QuotaFilter<Q>, now: Instant, page?: PageRequest): Promise<Sources> {
     const sources = this.sources.of(filter, now)
     const { label, ...unlabelled } = filter
-    if (label === undefined) return sameSources(sources)
+    if (label === undefined || filter.follows !== undefined) return sameSources(sources)
     const { table } = this.store.quota
     const { subjects, deleted = false, ...conditions } = unlabelled
     const alone = this.sources.byLabel({ subjects: {}, status: undefined, deleted, label }, now)
@@ -295,9 +247,15 @@ export class ListReader<Q extends QuotaRow> {
  * of id, near the start of the list.
  */
 function isShareable<Q extends QuotaRow>({ filter, page }: Ask<Q>): boolean {
-  const { subjects, deleted, label } = filter
+  const { subjects, deleted, label, follows } = filter
   const named = Object.values(subjects).filter((id) => id !== undefined).length
-  return named === 1 && deleted !== true && label === undefined && page.page * page.pageSize <= SHALLOW_ROWS
+  return (
+    named === 1 &&
+    deleted !== true &&
+    label === undefined &&
+    follows === undefined &&
+    page.page * page.pageSize <= SHALLOW_ROWS
+  )
 }
 
 function sameSources(sources: readonly Where[]): Sources {

@@ -17,6 +17,10 @@ export interface QuotaFilter<Q extends QuotaRow> {
   readonly label?: string
   /** Only caps of that kind, or with `none` only payers. */
   readonly cap?: CapMode | 'none'
+  /** Only counts that follow this quota. */
+  readonly follows?: number
+  /** No counts of members. */
+  readonly withoutCounts?: true
 }
 
 /** The requested part of a list. */
@@ -58,7 +62,9 @@ export class ListSources<Q extends QuotaRow> {
    * not yet marked are found by their time, excluded from the active ones and added to the expired ones, so that the
    * filter is exact at any instant.
    */
-  of({ subjects, status, deleted = false, label, cap }: QuotaFilter<Q>, now: Instant): Where[] {
+  of(filter: QuotaFilter<Q>, now: Instant): Where[] {
+    if (filter.follows !== undefined) return [this.following(filter, now)]
+    const { subjects, status, deleted = false, label, cap, withoutCounts } = filter
     const { quota } = this
     const subject = this.channel.subjects
       .map(({ property }) => property)
@@ -77,6 +83,7 @@ export class ListSources<Q extends QuotaRow> {
       conditions.push(kind.sql)
       values.push(...kind.values)
     }
+    if (withoutCounts === true) conditions.push(`${quota.column('follows')} IS NULL`)
     if (label !== undefined) {
       const named = labelCondition(quota, label)
       conditions.push(named.sql)
@@ -111,7 +118,8 @@ export class ListSources<Q extends QuotaRow> {
       case 'active':
         return [where(['state', 'id'], `${state} = 'active' AND (${expireAt} IS NULL OR ${expireAt} > ?)`, time)]
       case 'disabled':
-        return [where(['state', 'id'], `${state} = 'disabled'`)]
+      case 'left':
+        return [where(['state', 'id'], `${state} = '${status}'`)]
       case 'expired': {
         const due = where(
           ['state', subject === undefined ? 'expireAt' : 'id'],
@@ -128,23 +136,35 @@ export class ListSources<Q extends QuotaRow> {
   }
 
   /** A list's rows by their label, unsorted. */
-  byLabel({ subjects, status, deleted = false, label = '', cap }: QuotaFilter<Q>, now: Instant): Where {
+  byLabel(filter: QuotaFilter<Q>, now: Instant): Where {
+    const from = this.quota.readBy(this.dialect, ['deleted', 'labelSearch', 'id'])
+    return { ...this.conditions(filter, now), from, countedFrom: from, unordered: true }
+  }
+
+  /** The counts that follow a quota, by their own index. */
+  private following(filter: QuotaFilter<Q>, now: Instant): Where {
+    const from = this.quota.readBy(this.dialect, ['follows', 'id'])
+    return { ...this.conditions(filter, now), from, countedFrom: from }
+  }
+
+  private conditions(
+    { subjects, status, deleted = false, label, cap, follows, withoutCounts }: QuotaFilter<Q>,
+    now: Instant,
+  ): Statement {
     const { quota } = this
     const conditions = [
       { sql: `${quota.column('deleted')} = ?`, values: [deleted ? 1 : 0] },
-      labelCondition(quota, label),
+      ...(label === undefined ? [] : [labelCondition(quota, label)]),
+      ...(follows === undefined ? [] : [{ sql: `${quota.column('follows')} = ?`, values: [follows] }]),
       ...(cap === undefined ? [] : [capCondition(quota, cap)]),
+      ...(withoutCounts === undefined ? [] : [{ sql: `${quota.column('follows')} IS NULL`, values: [] }]),
       ...this.channel.subjects.flatMap(({ property }) => {
         const value = subjects[property]
         return value === undefined ? [] : [{ sql: `${quota.column(property)} = ?`, values: [value] }]
       }),
       ...statusCondition(quota, status, now),
     ]
-    const from = quota.readBy(this.dialect, ['deleted', 'labelSearch', 'id'])
     return {
-      from,
-      countedFrom: from,
-      unordered: true,
       sql: `WHERE ${conditions.map(({ sql }) => sql).join(' AND ')}`,
       values: conditions.flatMap(({ values }) => values),
     }
@@ -182,7 +202,8 @@ function statusCondition<Q extends QuotaRow>(
     case 'active':
       return [{ sql: `${state} = 'active' AND (${expireAt} IS NULL OR ${expireAt} > ?)`, values: [time] }]
     case 'disabled':
-      return [{ sql: `${state} = 'disabled'`, values: [] }]
+    case 'left':
+      return [{ sql: `${state} = '${status}'`, values: [] }]
     case 'expired':
       return [{ sql: `(${state} = 'expired' OR (${state} = 'active' AND ${expireAt} <= ?))`, values: [time] }]
   }

@@ -28,24 +28,32 @@ export class OwnerReader<Q extends QuotaRow> {
   /**
    * All owners that ever had a quota, ids ascending, each with the sums of the active quotas.
    * @param principalId the principal whose turn it takes
+   * @param groupId only its direct members, with or without a quota
    * @param after only owners with a larger id
    * @param size 1 … 100
    */
-  async page(principalId: string, after: number | undefined, size: number): Promise<OwnersPage> {
+  async page(
+    principalId: string,
+    groupId: number | undefined,
+    after: number | undefined,
+    size: number,
+  ): Promise<OwnersPage> {
     const { owner, quota } = this.store
     const id = owner.column('ownerId')
     const force = this.transactions.dialect === 'mysql' ? ' FORCE INDEX (PRIMARY)' : ''
     // A scalar subquery for each owner of the page: the planner would turn an EXISTS into a join with all quotas of the
     // owner. An owner's row is created before its first quota, whose create may then be refused: owners without a quota
     // are omitted.
+    const all =
+      `SELECT o.${id} AS id FROM ${owner.table} o${force} WHERE o.${id} > ? ` +
+      `AND (SELECT 1 FROM ${quota.table} q WHERE q.${quota.column('ownerId')} = o.${id} LIMIT 1) = 1 ORDER BY o.${id} LIMIT ${size + 1}`
+    const members =
+      `SELECT o.${id} AS id FROM ${owner.readBy(this.transactions.dialect, ['groupId', 'ownerId'], 'o')} ` +
+      `WHERE o.${owner.column('groupId')} = ? AND o.${id} > ? ORDER BY o.${id} LIMIT ${size + 1}`
     const rows = await this.transactions
       .readsOf(principalId)
       .read((transaction) =>
-        transaction.rows(
-          `SELECT o.${id} AS id FROM ${owner.table} o${force} WHERE o.${id} > ? ` +
-            `AND (SELECT 1 FROM ${quota.table} q WHERE q.${quota.column('ownerId')} = o.${id} LIMIT 1) = 1 ORDER BY o.${id} LIMIT ${size + 1}`,
-          [after ?? 0],
-        ),
+        groupId === undefined ? transaction.rows(all, [after ?? 0]) : transaction.rows(members, [groupId, after ?? 0]),
       )
     const ids = rows.slice(0, size).map((row) => Number(row['id']))
     const items = await Promise.all(ids.map(async (ownerId) => this.quotas.sumsOf(ownerId)))

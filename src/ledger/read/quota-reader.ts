@@ -1,26 +1,33 @@
 import type { DataSource } from 'typeorm'
 import type { Clock } from '../../clock/clock.js'
-import { placeholders } from '../../database/row-codec.js'
+import { placeholders, type Scalar } from '../../database/row-codec.js'
 import { SharedReads } from '../../database/shared-reads.js'
 import type { Reads, TransactionRunner } from '../../database/transaction-runner.js'
 import { ServiceError } from '../../error/service-error.js'
-import { available, refusingCaps, type Limits, limitsAt, payable } from '../../quota/cap.js'
+import { available, refusingCaps, type Limits, payable } from '../../quota/cap.js'
+import { inForce } from '../../quota/chain.js'
+import { follow, isFollowed, unbornCounts } from '../../quota/follow.js'
 import { roll, summarise } from '../../quota/quota.js'
 import { Refills } from '../../quota/refill.js'
 import { patchViolations, type Violation, type SettingsPatch } from '../../quota/settings.js'
 import { formatInstant, type Instant } from '../../time/instant.js'
 import type { Channel } from '../rows/channel.js'
+import { groupBy } from '../rows/group-by.js'
+import { groupOwner } from '../rows/group.entity.js'
 import type { QuotaRow } from '../rows/quota.entity.js'
 import { type CapView, capView, changeView, type ChangeView, quotaView, type QuotaView } from '../store/answers.js'
 import { quotaNotFound } from '../store/errors.js'
+import { GroupChains, GroupStore } from '../store/group-store.js'
 import { LedgerStore, LIVE_OF_OWNER } from '../store/ledger-store.js'
 import { ListReader, type Page } from './list-reader.js'
 import type { PageRequest, QuotaFilter } from './list-statements.js'
-import { countedIn, countOf, isPageRow, pageWithCount, readQuotas } from './quota-statements.js'
+import { countedIn, countOf, isPageRow, pageWithCount, readQuotas, readRows } from './quota-statements.js'
 import { EXACT_UP_TO, RecentCounts } from './recent-counts.js'
 
 /** An owner's sums in an answer; the owner's field comes first. */
 export interface SummaryView {
+  /** The group that it belongs to; null: none. */
+  group_id: number | null
   total: number
   used: number
   reserved: number
@@ -50,11 +57,27 @@ export interface CheckView {
 
 const NEWEST_FIRST = 'page.`id` DESC'
 
-/** An owner's active quotas, as read for all requests in one turn of the event loop. */
+/** An owner's active quotas, and those of its groups, as read for all requests in one turn of the event loop. */
 interface OwnerNow<Q> {
+  /** Its own, without its counts of groups' quotas. */
   readonly quotas: Q[]
+  /** Its counts, whatever their status, deleted ones included. */
+  counts: readonly Q[]
+  groupId: number | null
+  /** The quotas of its groups, nearest first. */
+  groups: readonly Q[][]
   /** The times when they can pay more; undefined until a check needs them. */
   refills: Promise<Refills> | undefined
+}
+
+/** An owner's quotas, rolled. */
+interface RolledOwner<Q extends QuotaRow> {
+  readonly now: OwnerNow<Q>
+  readonly groupId: number | null
+  /** Its own quotas and its counts. */
+  readonly own: readonly Q[]
+  /** What is in force for it over its chain. */
+  readonly limits: Limits<Q>
 }
 
 /**
@@ -69,6 +92,8 @@ export class QuotaReader<Q extends QuotaRow> {
   private readonly ofOwner: SharedReads<number, OwnerNow<Q>>
   private readonly lists: ListReader<Q>
   private readonly counts: RecentCounts
+  private readonly groups: GroupStore<Q>
+  private readonly chains: GroupChains<Q>
   /** The reads that all checks and summaries share. */
   private readonly checks: Reads
 
@@ -80,11 +105,13 @@ export class QuotaReader<Q extends QuotaRow> {
   ) {
     this.store = new LedgerStore(dataSource, channel)
     this.counts = new RecentCounts(clock)
+    this.groups = new GroupStore(this.store)
+    this.chains = new GroupChains(this.groups)
     this.lists = new ListReader(channel, this.store, transactions, clock, this.counts)
     const { quota } = this.store
     const shared = (kind: string): Reads => transactions.readsOf(`(${channel.name} ${kind})`)
     const ones = shared('quotas')
-    const checks = (this.checks = shared('checks'))
+    this.checks = shared('checks')
     this.one = new SharedReads(async (ids) => {
       const quotas = await readQuotas(ones, this.store, this.clock.now(), {
         sql: `SELECT ${quota.columns} FROM ${quota.table} WHERE ${quota.column('id')} IN (${placeholders(ids)})`,
@@ -93,66 +120,74 @@ export class QuotaReader<Q extends QuotaRow> {
       const byId = new Map(quotas.map((row) => [row.id, row]))
       return ids.map((id) => byId.get(id))
     })
-    this.ofOwner = new SharedReads(async (ownerIds) => {
-      const quotas = await readQuotas(checks, this.store, this.clock.now(), {
-        sql:
-          `SELECT ${quota.columns} FROM ${quota.readBy(transactions.dialect, LIVE_OF_OWNER)} ` +
-          `WHERE ${quota.column('ownerId')} IN (${placeholders(ownerIds)}) AND ${quota.column('deletedAt')} IS NULL ` +
-          `AND ${quota.column('state')} = 'active'`,
-        values: ownerIds,
-      })
-      const byOwner = new Map<number, OwnerNow<Q>>()
-      for (const ownerId of ownerIds) byOwner.set(ownerId, { quotas: [], refills: undefined })
-      for (const row of quotas) byOwner.get(row.ownerId)?.quotas.push(row)
-      return ownerIds.map((ownerId) => byOwner.get(ownerId) ?? { quotas: [], refills: undefined })
-    })
+    this.ofOwner = new SharedReads(async (ownerIds) => this.readOwners(ownerIds))
   }
 
   /** One quota. @throws ServiceError quota_not_found if it does not exist or is deleted */
   async get(id: number): Promise<QuotaView> {
     const quota = await this.one.get(id)
     if (quota === undefined || quota.deletedAt !== null) throw quotaNotFound(id)
-    return this.view(quota, this.clock.now())
+    const now = this.clock.now()
+    await this.bring([quota], now)
+    return quotaView(this.channel, quota, now)
   }
 
   /**
-   * The rules that a patch would violate, as far as they depend on the record; none if the quota does not exist, or
-   * cannot be read.
+   * The mistakes of an update with those that the record adds; none are added if the quota does not exist, or cannot be
+   * read.
+   * @param mistakes of the update alone
    */
-  async violationsBy(id: number, patch: SettingsPatch): Promise<Violation[]> {
+  async violationsBy(id: number, patch: SettingsPatch, mistakes: readonly Violation[]): Promise<readonly Violation[]> {
     const quota = await this.one.get(id).catch((error: unknown) => {
       if (error instanceof ServiceError) return undefined
       throw error
     })
-    if (quota === undefined || quota.deletedAt !== null) return []
-    return patchViolations(quota, patch, this.clock.now())
+    if (quota === undefined || quota.deletedAt !== null) return mistakes
+    await this.bring([quota], this.clock.now())
+    return patchViolations(quota, patch, this.clock.now(), mistakes)
   }
 
   /** The sums of the owner's active payers, zeros if there are none, and the caps. */
   async summary(ownerId: number): Promise<SummaryWithCaps> {
     const now = this.clock.now()
-    const { quotas } = await this.rolled(ownerId, now)
-    const limits = limitsAt(quotas, now)
-    return { ...this.sums(ownerId, limits, now), caps: limits.caps.map(capView) }
+    const owner = await this.rolled(ownerId, now)
+    return { ...this.sums(ownerId, owner, now), caps: owner.limits.caps.map(capView) }
   }
 
   /** Only the sums of the owner's active payers. */
   async sumsOf(ownerId: number): Promise<SummaryView> {
     const now = this.clock.now()
-    return this.sums(ownerId, limitsAt((await this.rolled(ownerId, now)).quotas, now), now)
+    return this.sums(ownerId, await this.rolled(ownerId, now), now)
   }
 
-  private sums(ownerId: number, limits: Limits<Q>, now: Instant): SummaryView {
-    const { total, used, reserved, remaining: left, quotaCount } = summarise(limits.payers, now)
+  private sums(ownerId: number, owner: RolledOwner<Q>, now: Instant): SummaryView {
+    const { total, used, reserved, remaining: left, quotaCount } = summarise(owner.own, now)
     return {
       [this.channel.subjects[0].field]: ownerId,
+      group_id: owner.groupId,
       total,
       used,
       reserved,
       remaining: left,
       quota_count: quotaCount,
-      available: available(limits),
+      available: available(owner.limits),
     }
+  }
+
+  /**
+   * The sums of a group's active shared payers, its shared caps, and what a new member could take.
+   * @param chain the group and those above it, nearest first
+   */
+  async summaryOfGroup(chain: readonly number[]): Promise<Omit<SummaryWithCaps, 'group_id'>> {
+    const now = this.clock.now()
+    const ofGroups = await this.quotasOfGroups(chain)
+    const groups = chain.map((groupId) => ofGroups.get(groupId) ?? [])
+    for (const quota of groups.flat()) roll(quota, now)
+    const own = inForce([groups[0] ?? []], now)
+    const { total, used, reserved, remaining: left, quotaCount } = summarise(own.payers, now)
+    const limits = inForce([unbornCounts([], groups, now), ...groups], now)
+    const sums = { total, used, reserved, remaining: left, quota_count: quotaCount, available: available(limits) }
+    return { ...sums, caps: own.caps.map(capView) }
   }
 
   /**
@@ -160,8 +195,7 @@ export class QuotaReader<Q extends QuotaRow> {
    */
   async check(ownerId: number, amount: number): Promise<CheckView> {
     const now = this.clock.now()
-    const owner = await this.rolled(ownerId, now)
-    const limits = limitsAt(owner.quotas, now)
+    const { limits, now: owner } = await this.rolled(ownerId, now)
     const left = available(limits)
     const allowed = left >= amount
     let refill: Instant | null = null
@@ -194,11 +228,11 @@ export class QuotaReader<Q extends QuotaRow> {
 
   /**
    * The next step of an iteration over a list, newest first.
-   * @param party the principal whose turn it takes
+   * @param flow the principal, or other flow, whose turn it takes
    * @param beforeId the last id of the previous step
    */
-  async step(party: string, filter: QuotaFilter<Q>, beforeId: number | undefined, size: number): Promise<Q[]> {
-    return this.lists.step(party, filter, beforeId, size)
+  async step(flow: string, filter: QuotaFilter<Q>, beforeId: number | undefined, size: number): Promise<Q[]> {
+    return this.lists.step(flow, filter, beforeId, size)
   }
 
   /** The same in the form of answers. */
@@ -210,6 +244,7 @@ export class QuotaReader<Q extends QuotaRow> {
   ): Promise<QuotaView[]> {
     const quotas = await this.lists.step(principalId, filter, beforeId, size)
     const now = this.clock.now()
+    await this.bring(quotas, now)
     return quotas.map((quota) => this.lists.view(quota, now))
   }
 
@@ -229,19 +264,18 @@ export class QuotaReader<Q extends QuotaRow> {
       },
       countOf(change.table, [ofQuota], EXACT_UP_TO + 1),
     )
-    const [rows, ownerId] = await this.transactions.readsOf(principalId).read(async (transaction) => {
-      const [known] = await transaction.rows(
-        `SELECT ${quota.column('ownerId')} AS owner_id FROM ${quota.table} WHERE ${quota.column('id')} = ?`,
-        [quotaId],
-      )
+    const rows = await this.transactions.readsOf(principalId).read(async (transaction) => {
+      const [known] = await transaction.rows(`SELECT 1 AS one FROM ${quota.table} WHERE ${quota.column('id')} = ?`, [
+        quotaId,
+      ])
       if (known === undefined) throw quotaNotFound(quotaId)
-      return [await transaction.rows(sql, values), Number(known['owner_id'])]
+      return transaction.rows(sql, values)
     })
     const total = await this.counts.total(`changes ${quotaId}`, countedIn(rows), async () => {
       const all = countOf(change.table, [ofQuota])
       return countedIn(await this.transactions.read((transaction) => transaction.rows(all.sql, all.values)))
     })
-    const items = rows.filter(isPageRow).map((row) => changeView(this.channel, change.decode(row), ownerId))
+    const items = rows.filter(isPageRow).map((row) => changeView(this.channel, change.decode(row)))
     return { items, page, page_size: pageSize, ...total }
   }
 
@@ -250,26 +284,127 @@ export class QuotaReader<Q extends QuotaRow> {
     await this.counts.refresh()
   }
 
-  private async rolled(ownerId: number, now: Instant): Promise<OwnerNow<Q>> {
-    const owner = await this.ofOwner.get(ownerId)
-    for (const quota of owner.quotas) roll(quota, now)
-    return owner
+  private async rolled(ownerId: number, at: Instant): Promise<RolledOwner<Q>> {
+    const now = await this.ofOwner.get(ownerId)
+    const { quotas, counts, groups, groupId } = now
+    for (const quota of quotas) roll(quota, at)
+    if (groups.length === 0) return { now, groupId, own: quotas, limits: inForce([quotas], at) }
+    const followed = new Map<number | null, Q>()
+    for (const quota of groups.flat()) {
+      roll(quota, at)
+      if (isFollowed(quota)) followed.set(quota.id, quota)
+    }
+    const own = [...quotas, ...unbornCounts(counts, groups, at)]
+    for (const count of counts) {
+      // Counts of inactive quotas, and of other groups, are not in force.
+      const quota = followed.get(count.follows)
+      if (quota === undefined) continue
+      follow(count, quota, true, at)
+      own.push(count)
+    }
+    return { now, groupId, own, limits: inForce([own, ...groups], at) }
   }
 
-  private async refills(ownerId: number, { payers, caps }: Limits<Q>, now: Instant): Promise<Refills> {
-    const reserved = [...payers, ...caps].some((quota) => quota.reserved > 0)
-    const open = reserved
-      ? await this.checks.read((transaction) => this.store.openHolds(transaction, [ownerId], now))
-      : []
-    return new Refills(
-      payers,
-      open.map(({ hold }) => hold),
-      caps,
+  /** The active quotas of owners with the groups of these, then for those in groups the quotas of the groups. */
+  private async readOwners(ownerIds: readonly number[]): Promise<OwnerNow<Q>[]> {
+    const { owner, gate, quota } = this.store
+    const nothing = quota.nulls
+    const active = this.activeOf(ownerIds, 'NULL AS owner_read, NULL AS group_read, NULL AS version_read, ')
+    const found = await readRows(this.checks, this.store, this.clock.now(), {
+      sql:
+        `${active.sql} UNION ALL SELECT ${owner.column('ownerId')}, ${owner.column('groupId')}, NULL, ${nothing} FROM ${owner.readByKey(this.transactions.dialect)} ` +
+        `WHERE ${owner.column('ownerId')} IN (${placeholders(ownerIds)}) AND ${owner.column('groupId')} IS NOT NULL ` +
+        `UNION ALL SELECT 0, ${gate.column('defaultGroupId')}, ${gate.column('chainsVersion')}, ${nothing} FROM ${gate.table} WHERE ${gate.column('id')} = 1`,
+      values: [...active.values, ...ownerIds],
+    })
+    const rows = found.filter((one) => one.quota === undefined).map(({ row }) => row)
+    const groupOf = new Map(rows.map((row) => [Number(row['owner_read']), Number(row['group_read'])]))
+    const version = Number(rows.find((row) => Number(row['owner_read']) === 0)?.['version_read'] ?? 0)
+    const byOwner = new Map<number, OwnerNow<Q>>()
+    for (const ownerId of ownerIds) {
+      const groupId = groupOf.get(ownerId) ?? groupOf.get(0) ?? 0
+      byOwner.set(ownerId, {
+        quotas: [],
+        counts: [],
+        groupId: groupId === 0 ? null : groupId,
+        groups: [],
+        refills: undefined,
+      })
+    }
+    for (const { quota: one } of found) if (one !== undefined) byOwner.get(one.ownerId)?.quotas.push(one)
+    const members = [...byOwner].filter(([, { groupId }]) => groupId !== null)
+    if (members.length > 0) await this.readGroups(new Map(members), version)
+    return [...byOwner.values()]
+  }
+
+  private async readGroups(members: ReadonlyMap<number, OwnerNow<Q>>, version: number): Promise<void> {
+    const chains = new Map<number, readonly number[]>()
+    await this.checks.read(async (transaction) => {
+      for (const { groupId } of members.values())
+        if (groupId !== null && !chains.has(groupId))
+          chains.set(groupId, await this.chains.of(transaction, groupId, version))
+    })
+    const ofGroups = await this.quotasOfGroups([...new Set([...chains.values()].flat())])
+    const counts = groupBy(
+      await readQuotas(this.checks, this.store, this.clock.now(), this.countsOf([...members.keys()])),
+      ({ ownerId }) => ownerId,
     )
+    for (const [ownerId, owner] of members) {
+      owner.counts = counts.get(ownerId) ?? []
+      owner.groups = (chains.get(owner.groupId ?? 0) ?? []).map((groupId) => ofGroups.get(groupId) ?? [])
+    }
   }
 
-  private view(quota: Q, now: Instant): QuotaView {
-    roll(quota, now)
-    return quotaView(this.channel, quota, now)
+  private countsOf(ownerIds: readonly number[]): { sql: string; values: readonly Scalar[] } {
+    const { sql, values = [] } = this.store.countsOf(this.transactions.dialect, ownerIds)
+    return { sql, values }
+  }
+
+  /** The active quotas of groups, by group. */
+  private async quotasOfGroups(groupIds: readonly number[]): Promise<Map<number, Q[]>> {
+    if (groupIds.length === 0) return new Map()
+    const quotas = await readQuotas(this.checks, this.store, this.clock.now(), this.activeOf(groupIds.map(groupOwner)))
+    return groupBy(quotas, ({ groupId }) => groupId ?? 0)
+  }
+
+  /** @param before further expressions, each with a comma */
+  private activeOf(ownerIds: readonly number[], before = ''): { sql: string; values: readonly number[] } {
+    const { quota } = this.store
+    return {
+      sql:
+        `SELECT ${before}${quota.columns} FROM ${quota.readBy(this.transactions.dialect, LIVE_OF_OWNER)} ` +
+        `WHERE ${quota.column('ownerId')} IN (${placeholders(ownerIds)}) AND ${quota.column('deletedAt')} IS NULL ` +
+        `AND ${quota.column('state')} = 'active' AND ${quota.column('follows')} IS NULL`,
+      values: ownerIds,
+    }
+  }
+
+  private async refills(ownerId: number, limits: Limits<Q>, now: Instant): Promise<Refills> {
+    const reserved = [...limits.payers, ...limits.caps].filter((quota) => quota.reserved > 0)
+    const owners = [...new Set([ownerId, ...reserved.map((quota) => quota.ownerId)])]
+    const open =
+      reserved.length > 0 ? await this.checks.read((transaction) => this.store.openHolds(transaction, owners, now)) : []
+    const holds = new Map(open.map(({ hold }) => [hold.operationId, hold]))
+    return new Refills(limits.payers, holds, limits.caps)
+  }
+
+  /** Brings quotas to the present: rolls them; counts of members follow. */
+  private async bring(quotas: readonly Q[], now: Instant): Promise<void> {
+    const counts = quotas.filter(({ follows }) => follows !== null)
+    for (const quota of quotas) if (quota.follows === null) roll(quota, now)
+    if (counts.length === 0) return
+    const followedIds = [...new Set(counts.map(({ follows }) => follows ?? 0))]
+    const ownerIds = [...new Set(counts.map(({ ownerId }) => ownerId))]
+    const { followed, chains } = await this.checks.read(async (transaction) => ({
+      followed: await this.store.quotasById(transaction, followedIds),
+      chains: await this.groups.chainsOf(transaction, ownerIds),
+    }))
+    const byId = new Map<number | null, Q>(followed.map((quota) => [quota.id, quota]))
+    for (const quota of followed) roll(quota, now)
+    for (const count of counts) {
+      const quota = byId.get(count.follows)
+      const isInChain = chains.get(count.ownerId)?.includes(count.groupId ?? 0) === true
+      if (quota !== undefined) follow(count, quota, isInChain, now)
+    }
   }
 }

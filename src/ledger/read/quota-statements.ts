@@ -94,7 +94,7 @@ export async function readLists<Q extends QuotaRow>(
 }
 
 /** A row as read, and the quota that it contains, if any. */
-interface Read<Q> {
+export interface Read<Q> {
   readonly row: RawRow
   readonly quota: Q | undefined
 }
@@ -103,7 +103,7 @@ interface Read<Q> {
  * Reads rows of quotas. Only if holds are due, it reads the rows again together with the units of the due holds: in one
  * statement, so that a sweep in between cannot count a hold twice.
  */
-async function readRows<Q extends QuotaRow>(
+export async function readRows<Q extends QuotaRow>(
   reads: Reads,
   store: LedgerStore<Q>,
   now: Instant,
@@ -153,13 +153,14 @@ function joinedDueUnits<Q extends QuotaRow>(
   const [quotaId, cycleSeq] = [`a.${allocation.column('quotaId')}`, `a.${allocation.column('cycleSeq')}`]
   return {
     sql:
-      `LEFT JOIN (SELECT ${quotaId} AS quota_id, ${cycleSeq} AS cycle_seq, ${countedAt} AS counted_at, SUM(a.${allocation.column('amount')}) AS due_units ` +
+      `LEFT JOIN (SELECT held.owner_id AS owner_id, ${quotaId} AS quota_id, ${cycleSeq} AS cycle_seq, ${countedAt} AS counted_at, SUM(a.${allocation.column('amount')}) AS due_units ` +
       `FROM (SELECT DISTINCT ${quota.column('ownerId')} AS owner_id FROM page WHERE ${quota.column('holdDueAt')} <= ?) held ` +
       `${then} ${hold.readBy(dialect, HOLDS_OF_OWNER, 'h')} ` +
       `ON h.${hold.column('ownerId')} = held.owner_id AND h.${hold.column('expiresAt')} <= ? ` +
       `${then} ${allocation.readByKey(dialect, 'a')} ON a.${allocation.column('operationId')} = h.${hold.column('operationId')} ` +
-      `GROUP BY ${quotaId}, ${cycleSeq}, ${countedAt}) due ` +
-      `ON due.quota_id = page.${quota.column('id')} AND due.cycle_seq = page.${quota.column('cycleSeq')}`,
+      `GROUP BY held.owner_id, ${quotaId}, ${cycleSeq}, ${countedAt}) due ` +
+      // A hold has a row for each owner of whose quotas it keeps units; each counts for the quotas of its own.
+      `ON due.owner_id = page.${quota.column('ownerId')} AND due.quota_id = page.${quota.column('id')} AND due.cycle_seq = page.${quota.column('cycleSeq')}`,
     values: [due, due],
   }
 }

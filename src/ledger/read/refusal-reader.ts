@@ -1,6 +1,7 @@
 import type { DataSource } from 'typeorm'
 import type { Clock } from '../../clock/clock.js'
 import { instantFromStore } from '../../database/column.js'
+import { type Condition, placeholders } from '../../database/row-codec.js'
 import type { TransactionRunner } from '../../database/transaction-runner.js'
 import { formatInstant } from '../../time/instant.js'
 import type { Channel } from '../rows/channel.js'
@@ -8,6 +9,7 @@ import { isEmpty, type Period } from '../rows/period.js'
 import type { QuotaRow } from '../rows/quota.entity.js'
 import { oldestKept, type RefusalCode } from '../rows/refusal.entity.js'
 import { beginningOf, HOUR_MS } from '../rows/utc-step.js'
+import { GroupStore } from '../store/group-store.js'
 import { LedgerStore } from '../store/ledger-store.js'
 
 /** An owner's refusals with one code, in the form of answers; the owner comes first. */
@@ -22,9 +24,9 @@ export interface TopRefusalView {
 export interface RefusalView extends TopRefusalView {
   hour: string
   /** The smallest, the largest and the latest refused amount; present only if the caller asks for them. */
-  smallest?: number | null
-  largest?: number | null
-  last?: number | null
+  smallest?: number
+  largest?: number
+  last?: number
 }
 
 /** Reads the counts of refusals. */
@@ -44,10 +46,17 @@ export class RefusalReader<Q extends QuotaRow> {
    * The owners with most refusals, ordered by count (descending), owner and code.
    * @param principalId the principal whose turn it takes
    * @param hours number of hours, including the current one; 1 … 168
+   * @param groupId only present members of this group and of those below it
    * @param size 1 … 100
    */
-  async top(principalId: string, hours: number, size: number): Promise<{ items: TopRefusalView[] }> {
+  async top(
+    principalId: string,
+    hours: number,
+    groupId: number | undefined,
+    size: number,
+  ): Promise<{ items: TopRefusalView[] }> {
     const { refusal } = this.store
+    const members = groupId === undefined ? { sql: '', values: [] } : await this.membersOf(principalId, groupId)
     const column = (property: 'hour' | 'ownerId' | 'code' | 'count' | 'requested' | 'lastAt'): string =>
       refusal.column(property)
     const end = beginningOf('hour', this.clock.now()) + HOUR_MS
@@ -57,9 +66,9 @@ export class RefusalReader<Q extends QuotaRow> {
         transaction.rows(
           `SELECT ${column('ownerId')} AS owner, ${column('code')} AS reason, SUM(${column('count')}) AS attempts, ` +
             `SUM(${column('requested')}) AS units, MAX(${column('lastAt')}) AS latest FROM ${refusal.table} ` +
-            `WHERE ${column('hour')} >= ? AND ${column('hour')} < ? GROUP BY ${column('ownerId')}, ${column('code')} ` +
+            `WHERE ${column('hour')} >= ? AND ${column('hour')} < ? ${members.sql}GROUP BY ${column('ownerId')}, ${column('code')} ` +
             `ORDER BY attempts DESC, owner, reason LIMIT ${size}`,
-          [refusal.bind('hour', end - hours * HOUR_MS), refusal.bind('hour', end)],
+          [refusal.bind('hour', end - hours * HOUR_MS), refusal.bind('hour', end), ...members.values],
         ),
       )
     const [{ field }] = this.channel.subjects
@@ -72,6 +81,26 @@ export class RefusalReader<Q extends QuotaRow> {
         last_at: formatInstant(instantFromStore(row['latest'] as string)),
       })),
     }
+  }
+
+  /** The condition that an owner is a member of a group or of one below it, by name or by default. */
+  private async membersOf(principalId: string, groupId: number): Promise<Condition> {
+    const { owner, refusal, gate } = this.store
+    const groups = new GroupStore(this.store)
+    const [below, isDefault] = await this.transactions.readsOf(principalId).read(async (transaction) => {
+      const found = [groupId]
+      for (let level = [groupId]; level.length > 0;)
+        found.push(...(level = await groups.childrenOf(transaction, level)))
+      const [row] = await transaction.rows(
+        `SELECT ${gate.column('defaultGroupId')} AS id FROM ${gate.table} WHERE ${gate.column('id')} = 1`,
+      )
+      return [found, found.includes(Number(row?.['id'] ?? 0))]
+    })
+    const groupOf =
+      `(SELECT o.${owner.column('groupId')} FROM ${owner.readByKey(this.transactions.dialect, 'o')} ` +
+      `WHERE o.${owner.column('ownerId')} = ${refusal.table}.${refusal.column('ownerId')})`
+    const byName = `${groupOf} IN (${placeholders(below)})`
+    return { sql: `AND ${isDefault ? `(${byName} OR ${groupOf} IS NULL)` : byName} `, values: below }
   }
 
   /**

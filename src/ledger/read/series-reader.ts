@@ -4,13 +4,15 @@ import { instantFromStore } from '../../database/column.js'
 import { SharedReads } from '../../database/shared-reads.js'
 import type { Reads, Transaction, TransactionRunner } from '../../database/transaction-runner.js'
 import { Unavailable } from '../../error/service-error.js'
+import { isFollowed } from '../../quota/follow.js'
 import { formatInstant, type Instant } from '../../time/instant.js'
 import type { Channel } from '../rows/channel.js'
 import type { QuotaRow } from '../rows/quota.entity.js'
 import { OBSERVED } from '../rows/refusal.entity.js'
 import type { SeriesStep } from '../rows/usage-total.entity.js'
 import { beginningOf, STEP_MS } from '../rows/utc-step.js'
-import { LedgerStore } from '../store/ledger-store.js'
+import type { Charge } from '../store/charge.js'
+import { LedgerStore, straightJoin } from '../store/ledger-store.js'
 import { TotalsUpdater } from '../totals/totals-updater.js'
 import type { LedgerOf } from './usage-reader.js'
 
@@ -35,6 +37,8 @@ export interface SeriesView {
 const MAX_REST_MS = 900_000
 /** How long a reader updates the totals. */
 const PATIENCE_MS = 1_000
+/** The maximum number of owners in one statement. */
+const OWNERS_AT_ONCE = 1_000
 /** Totals advance every few seconds, and a read takes much less, so a few attempts suffice. */
 const MAX_TRIES = 10
 
@@ -51,6 +55,8 @@ interface Question {
   readonly principalId: string
   readonly ownerId: number
   readonly quotaId: number | undefined
+  /** Is it a quota that members' counts follow? The series is then that of the counts. */
+  readonly isFollowed: boolean
   readonly step: SeriesStep
   readonly from: Instant
   readonly end: Instant
@@ -93,12 +99,16 @@ export class SeriesReader<Q extends QuotaRow> {
       sums.set(beganAt, { charged: 0, refunded: 0, refused: 0, refusals: 0 })
     }
     const reads = this.transactions.readsOf(principalId)
-    const ownerId = 'ownerId' in of ? of.ownerId : await this.ownerOf(reads, of.quotaId)
     const quotaId = 'quotaId' in of ? of.quotaId : undefined
+    const quota = quotaId === undefined ? undefined : await this.quota(reads, quotaId)
+    const ownerId = 'ownerId' in of ? of.ownerId : quota?.ownerId
     if (ownerId !== undefined && sums.size > 0) {
       await this.caughtUp.get()
       const after = first + sums.size * STEP_MS[step]
-      const found = await this.found.get({ principalId, ownerId, quotaId, step, from: first, end: after })
+      const found = await this.found.get({
+        ...{ principalId, ownerId, quotaId, step, from: first, end: after },
+        isFollowed: quota !== undefined && isFollowed(quota),
+      })
       for (const [beganAt, more] of found) {
         const sum = sums.get(beganAt)
         if (sum !== undefined) for (const name of NAMES) sum[name] = Math.min(sum[name] + more[name], MAX)
@@ -115,8 +125,8 @@ export class SeriesReader<Q extends QuotaRow> {
     }
   }
 
-  private async ownerOf(reads: Reads, quotaId: number): Promise<number | undefined> {
-    return (await reads.read((transaction) => this.store.ownersOfQuotas(transaction, [quotaId]))).get(quotaId)
+  private async quota(reads: Reads, quotaId: number): Promise<Q | undefined> {
+    return (await reads.read((transaction) => this.store.quotasById(transaction, [quotaId])))[0]
   }
 
   /** Updates the totals if they lag by more than MAX_REST_MS. */
@@ -133,17 +143,20 @@ export class SeriesReader<Q extends QuotaRow> {
   }
 
   private async sums(question: Question): Promise<[Instant, Sums][]> {
-    const { principalId, ownerId, quotaId, step } = question
+    const { principalId, step } = question
     const reads = this.transactions.readsOf(principalId)
     for (let tries = 1; ; tries += 1) {
       const found = await reads.read(async (transaction) => {
         const { foldedTo } = await this.totals.rows.state(transaction)
-        const rest = await this.totals.rows.rest(transaction, foldedTo, [ownerId])
+        const { ownerIds, isOf } = await this.countedIn(transaction, question)
+        const rest: Charge[] = []
+        for (let n = 0; n < ownerIds.length; n += OWNERS_AT_ONCE)
+          rest.push(...(await this.totals.rows.rest(transaction, foldedTo, ownerIds.slice(n, n + OWNERS_AT_ONCE))))
         const stored = await this.stored(transaction, question)
         const { foldedTo: now } = await this.totals.rows.state(transaction)
         if (now !== foldedTo) return undefined
         const since = rest
-          .filter((posting) => (quotaId === undefined ? !posting.byCap : posting.quotaId === quotaId))
+          .filter(isOf)
           .map(({ at, charged, refunded }): [Instant, Sums] => [
             beginningOf(step, at),
             { charged, refunded, refused: 0, refusals: 0 },
@@ -155,29 +168,52 @@ export class SeriesReader<Q extends QuotaRow> {
     }
   }
 
+  /** The owners whose charges are in a series, and which of these are. */
+  private async countedIn(
+    transaction: Transaction,
+    { ownerId, quotaId, isFollowed: ofCounts }: Question,
+  ): Promise<{ ownerIds: readonly number[]; isOf: (charge: Charge) => boolean }> {
+    if (quotaId === undefined) return { ownerIds: [ownerId], isOf: ({ byCap }) => !byCap }
+    if (!ofCounts) return { ownerIds: [ownerId], isOf: (charge) => charge.quotaId === quotaId }
+    const { quota } = this.store
+    const rows = await transaction.rows(
+      `SELECT ${quota.column('id')} AS id, ${quota.column('ownerId')} AS owner_id FROM ${quota.readBy(transaction.dialect, ['follows', 'id'])} WHERE ${quota.column('follows')} = ?`,
+      [quotaId],
+    )
+    const counts = new Set(rows.map((row) => Number(row['id'])))
+    return { ownerIds: rows.map((row) => Number(row['owner_id'])), isOf: (charge) => counts.has(charge.quotaId) }
+  }
+
   /**
    * Reads the totals and the refusals that still have rows of their own, in one statement, since rows move from the
    * latter to the former.
    */
   private async stored(
     transaction: Transaction,
-    { ownerId, quotaId, step, from, end }: Question,
+    { ownerId, quotaId, isFollowed: ofCounts, step, from, end }: Question,
   ): Promise<[Instant, Sums][]> {
     const { usageTotal, refusal, quota } = this.store
     const column = (property: 'ownerId' | 'step' | 'beganAt' | 'quotaId' | keyof Sums): string =>
-      usageTotal.column(property)
+      `t.${usageTotal.column(property)}`
+    const { dialect } = transaction
+    const [of, counts] = ofCounts
+      ? [
+          `q.${quota.column('follows')} = ? AND ${column('ownerId')} = q.${quota.column('ownerId')} AND ${column('quotaId')} = q.${quota.column('id')}`,
+          `${quota.readBy(dialect, ['follows', 'id'], 'q')} ${straightJoin(dialect)} `,
+        ]
+      : [`${column('ownerId')} = ? AND ${column('quotaId')} = ?`, '']
     // The totals of caps are excluded, so that each unit counts once.
     const paid =
       `${column('quotaId')} NOT IN (SELECT ${quota.column('id')} FROM ${quota.table} ` +
       `WHERE ${quota.column('ownerId')} = ? AND ${quota.column('cap')} IS NOT NULL)`
     const totals =
       `SELECT ${column('beganAt')} AS began_at, SUM(${column('charged')}) AS charged, SUM(${column('refunded')}) AS refunded, ` +
-      `SUM(${column('refused')}) AS refused, SUM(${column('refusals')}) AS refusals FROM ${usageTotal.readByKey(transaction.dialect)} ` +
-      `WHERE ${column('ownerId')} = ? AND ${column('step')} = ? AND ${column('beganAt')} >= ? AND ${column('beganAt')} < ? ` +
-      `AND ${quotaId === undefined ? paid : `${column('quotaId')} = ?`} GROUP BY ${column('beganAt')}`
-    const bounds = [usageTotal.bind('beganAt', from), usageTotal.bind('beganAt', end)]
+      `SUM(${column('refused')}) AS refused, SUM(${column('refusals')}) AS refusals FROM ${counts}${usageTotal.readByKey(dialect, 't')} ` +
+      `WHERE ${quotaId === undefined ? `${column('ownerId')} = ? AND ${paid}` : of} AND ${column('step')} = ? ` +
+      `AND ${column('beganAt')} >= ? AND ${column('beganAt')} < ? GROUP BY ${column('beganAt')}`
+    const bounds = [step, usageTotal.bind('beganAt', from), usageTotal.bind('beganAt', end)]
     if (quotaId !== undefined) {
-      const rows = await transaction.rows(totals, [ownerId, step, ...bounds, quotaId])
+      const rows = await transaction.rows(totals, [...(ofCounts ? [] : [ownerId]), quotaId, ...bounds])
       return rows.map(sumsOf)
     }
     const hour = refusal.column('hour')
@@ -187,9 +223,8 @@ export class SeriesReader<Q extends QuotaRow> {
       `WHERE ${refusal.column('ownerId')} = ? AND ${hour} >= ? AND ${hour} < ? AND ${refusal.column('code')} <> '${OBSERVED}' GROUP BY ${hour}`
     const rows = await transaction.rows(`${totals} UNION ALL ${refusals}`, [
       ownerId,
-      step,
-      ...bounds,
       ownerId,
+      ...bounds,
       ownerId,
       refusal.bind('hour', from),
       refusal.bind('hour', end),

@@ -3,6 +3,7 @@ import type { Clock } from '../../clock/clock.js'
 import type { Condition, RowCodec } from '../../database/row-codec.js'
 import { SharedReads } from '../../database/shared-reads.js'
 import type { Transaction, TransactionRunner } from '../../database/transaction-runner.js'
+import { isFollowed } from '../../quota/follow.js'
 import { firstIdAt } from '../rows/act-id.js'
 import type { Act } from '../rows/act.entity.js'
 import type { Channel } from '../rows/channel.js'
@@ -55,6 +56,15 @@ interface OfCap {
   /** Nor one with a larger id, if it is deleted. */
   readonly lastId: string | undefined
 }
+
+/** A quota of a group of which each member has a count: its operations are those of the counts. */
+interface OfFollowed {
+  readonly follows: number
+  readonly isCap: boolean
+}
+
+/** Whose operations are read. */
+type Source = LedgerOf | OfCap | OfFollowed
 
 /** The maximum time between an operation's id and its act: requests wait, and a clock may be set back. */
 const WAITING_MS = 86_400_000
@@ -140,7 +150,7 @@ export class UsageReader<Q extends QuotaRow> {
    */
   private async endOfWalk(
     transaction: Transaction,
-    of: LedgerOf | OfCap,
+    of: Source,
     before: string | undefined,
   ): Promise<string | undefined> {
     const arms = this.arms(of, {}).map((arm) => within(arm, before, undefined))
@@ -149,11 +159,7 @@ export class UsageReader<Q extends QuotaRow> {
   }
 
   /** Returns `end` if there are older operations. */
-  private async nextMark(
-    transaction: Transaction,
-    of: LedgerOf | OfCap,
-    end: string | undefined,
-  ): Promise<string | undefined> {
+  private async nextMark(transaction: Transaction, of: Source, end: string | undefined): Promise<string | undefined> {
     if (end === undefined) return undefined
     const arms = this.arms(of, {}).map((arm) => within(arm, end, undefined))
     return (await newestIn(transaction, arms, 'LIMIT 1', 1)).length > 0 ? end : undefined
@@ -206,14 +212,15 @@ export class UsageReader<Q extends QuotaRow> {
   async openHolds(): Promise<number> {
     const { hold } = this.store
     const rows = await this.transactions.read(async (transaction) =>
-      transaction.rows(`SELECT COUNT(*) AS n FROM ${hold.table} WHERE ${hold.column('expiresAt')} > ?`, [
-        hold.bind('expiresAt', this.clock.now()),
-      ]),
+      transaction.rows(
+        `SELECT COUNT(*) AS n FROM ${hold.table} WHERE ${hold.column('expiresAt')} > ? AND ${hold.column('ownerId')} > 0`,
+        [hold.bind('expiresAt', this.clock.now())],
+      ),
     )
     return Number(rows[0]?.['n'] ?? 0)
   }
 
-  private arms(of: LedgerOf | OfCap, filter: LedgerFilter): Arm[] {
+  private arms(of: Source, filter: LedgerFilter): Arm[] {
     return [this.inRows(of, filter), ...this.plain(of, filter)]
   }
 
@@ -221,15 +228,15 @@ export class UsageReader<Q extends QuotaRow> {
    * The sources of ids of operations with rows of their own, newest first by an index, and the condition that selects
    * the owner or the quota.
    */
-  private inRows(of: LedgerOf | OfCap, filter: LedgerFilter): Arm {
+  private inRows(of: Source, filter: LedgerFilter): Arm {
     const { operation, allocation, hold } = this.store
     const conditions = this.conditions(filter)
     // An owner's open holds are few, however long its ledger is.
     const open =
       filter.state === 'reserved'
-        ? `JOIN ${hold.table} h ON h.${hold.column('operationId')} = o.${operation.column('id')}`
+        ? `JOIN ${hold.table} h ON h.${hold.column('operationId')} = o.${operation.column('id')} AND h.${hold.column('ownerId')} = o.${operation.column('ownerId')}`
         : ''
-    if (!('quotaId' in of)) {
+    if ('ownerId' in of && !('quotaId' in of)) {
       const by = operation.readBy(this.transactions.dialect, ['ownerId', 'id'], 'o')
       const from = open === '' ? by : `${operation.table} o ${open}`
       const column = open === '' ? `o.${operation.column('ownerId')}` : `h.${hold.column('ownerId')}`
@@ -239,23 +246,42 @@ export class UsageReader<Q extends QuotaRow> {
         conditions: [{ sql: `${column} = ?`, values: [of.ownerId] }, ...conditions],
       }
     }
-    const paid = allocation.readBy(this.transactions.dialect, ['quotaId', 'operationId'], 'a')
+    const { from: paid, condition } = this.takenBy(of)
     const id = `a.${allocation.column('operationId')}`
     const join = `JOIN ${operation.table} o ON o.${operation.column('id')} = ${id}`
     return {
       from: conditions.length === 0 ? paid : `${paid} ${join} ${open}`,
       id,
-      conditions: [{ sql: `a.${allocation.column('quotaId')} = ?`, values: [of.quotaId] }, ...conditions],
+      conditions: [condition, ...conditions],
     }
+  }
+
+  /** The allocations `a` of a quota, or of the counts that follow it. */
+  private takenBy(of: Exclude<Source, { ownerId: number }> | OfCap): { from: string; condition: Condition } {
+    const { allocation, quota } = this.store
+    const { dialect } = this.transactions
+    const quotaId = `a.${allocation.column('quotaId')}`
+    const from = allocation.readBy(dialect, ['quotaId', 'operationId'], 'a')
+    if ('quotaId' in of) return { from, condition: { sql: `${quotaId} = ?`, values: [of.quotaId] } }
+    return {
+      from: `${this.following()} ${straightJoin(dialect)} ${from} ON ${quotaId} = q.${quota.column('id')}`,
+      condition: { sql: `q.${quota.column('follows')} = ?`, values: [of.follows] },
+    }
+  }
+
+  /** The counts that follow a quota, as `q`. */
+  private following(): string {
+    return this.store.quota.readBy(this.transactions.dialect, ['follows', 'id'], 'q')
   }
 
   /**
    * The sources of ids of plain consumes; none if the filter excludes them. The filter has the same meaning for a
    * consume that has its own rows by now.
    */
-  private plain(of: LedgerOf | OfCap, { state, kind, from, to }: LedgerFilter): Arm[] {
+  private plain(of: Source, { state, kind, from, to }: LedgerFilter): Arm[] {
     if ((state !== undefined && state !== 'consumed') || kind === 'reserve') return []
     const { act } = this.store
+    if ('follows' in of) return [this.plainOfCounts(of, { from, to })]
     const [property, value] =
       'ownerId' in of ? (['plainOwnerId', of.ownerId] as const) : (['plainQuotaId', of.quotaId] as const)
     return [
@@ -272,6 +298,22 @@ export class UsageReader<Q extends QuotaRow> {
     ]
   }
 
+  /** Plain consumes that a count of a followed quota paid, or counted as a cap. */
+  private plainOfCounts({ follows, isCap }: OfFollowed, period: Period): Arm {
+    const { act, quota } = this.store
+    const { dialect } = this.transactions
+    const [id, ownerId] = [`q.${quota.column('id')}`, `q.${quota.column('ownerId')}`]
+    const property = isCap ? 'plainOwnerId' : 'plainQuotaId'
+    const naming = dialect === 'mysql' ? `CONCAT('% ', ${id}, ':%')` : `'% ' || ${id} || ':%'`
+    const isOf = `p.${act.column(property)} = ${isCap ? `${ownerId} AND p.${act.column('caps')} LIKE ${naming}` : id}`
+    return {
+      from: `${this.following()} ${straightJoin(dialect)} ${act.readBy(dialect, [property, 'id'], 'p')} ON ${isOf}`,
+      id: `p.${act.column('id')}`,
+      act: 'p',
+      conditions: [{ sql: `q.${quota.column('follows')} = ?`, values: [follows] }, ...during(act, 'p', 'at', period)],
+    }
+  }
+
   /** Plain consumes of the cap's owner that the cap counted: nearly all of them while the cap was active. */
   private countedBy({ quotaId, firstId, lastId }: OfCap): Condition[] {
     const { act } = this.store
@@ -282,9 +324,11 @@ export class UsageReader<Q extends QuotaRow> {
     ]
   }
 
-  private async quotaOrCap(transaction: Transaction, quotaId: number): Promise<LedgerOf | OfCap> {
+  private async quotaOrCap(transaction: Transaction, quotaId: number): Promise<Source> {
     const [quota] = await this.store.quotasById(transaction, [quotaId])
-    if (quota?.cap == null) return { quotaId }
+    if (quota !== undefined && isFollowed(quota)) return { follows: quotaId, isCap: quota.cap !== null }
+    // An operation that took from a quota of a group has rows of its own, by which it is found.
+    if (quota?.cap == null || quota.ownerId < 0) return { quotaId }
     const { ownerId, createdAt, deletedAt } = quota
     const lastId = deletedAt === null ? undefined : firstIdAt(deletedAt + WAITING_MS)
     return { quotaId, ownerId, firstId: firstIdAt(createdAt - WAITING_MS), lastId }

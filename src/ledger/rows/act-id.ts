@@ -1,9 +1,6 @@
 import type { Instant } from '../../time/instant.js'
 
-/**
- * Totals exclude acts younger than this, by the time in their ids: so an act that is being written needs no new id. It
- * also protects them from instances of previous versions, which do not check whether a time is closed.
- */
+/** Totals exclude acts younger than this, by the time in their ids: so an act that is being written needs no new id. */
 export const FOLD_LAG_MS = 60_000
 
 /** A text that is less than every id made at this instant or later, and greater than every earlier one. */

@@ -1,5 +1,5 @@
 import { Column, Index, PrimaryColumn } from 'typeorm'
-import { ascii, INSTANT, INTEGER, unicode } from '../../database/column.js'
+import { ascii, INSTANT, INTEGER, unicode, UNICODE_TEXT } from '../../database/column.js'
 import type { Instant } from '../../time/instant.js'
 
 /** The kinds of acts. */
@@ -9,6 +9,8 @@ export const ACT_KINDS = [
   'delete',
   'restore',
   'reset',
+  'group',
+  'members',
   'consume',
   'reserve',
   'commit',
@@ -74,18 +76,15 @@ export abstract class ActRow {
   idempotencyKey!: string | null
 
   /**
-   * The column `once`: the deduplication key, 128 bits of SHA-256 in hex: of a caller's key with its caller, or of the
-   * settlement of a hold. A hash compares by bytes under any collation and is short. Null if the act may repeat.
+   * 128 bits of SHA-256 in hex: of a caller's key with its caller, or of the settlement of a hold. Null if the act may
+   * repeat.
    */
   @Index({ unique: true })
-  @Column({ ...ascii(32), name: 'once', nullable: true })
+  @Column({ ...ascii(32), name: 'deduplication_key', nullable: true })
   deduplicationKey!: string | null
 
-  /**
-   * The column `request`: the hash of the request without its amount; empty in a plain consume, whose owner determines
-   * it.
-   */
-  @Column({ ...ascii(32), name: 'request' })
+  /** The hash of the request without its amount; empty in a plain consume, whose owner determines it. */
+  @Column({ ...ascii(32), name: 'request_hash' })
   requestHash!: string
 
   /** The units of the act; null for acts on settings. */
@@ -94,13 +93,13 @@ export abstract class ActRow {
 
   /**
    * The meaning of an absent `amount` at that time: the held or the refundable amount. Null for a consume and a
-   * reserve, which always have an amount; release 0.1.0 also writes it for these, by which it is recognized.
+   * reserve, which always have an amount.
    */
   @Column({ ...INTEGER, name: 'default_amount', nullable: true })
   defaultAmount!: number | null
 
   /** The body of the answer, byte for byte; empty in a plain consume, whose answer is rebuilt. */
-  @Column({ type: 'text' })
+  @Column(UNICODE_TEXT)
   answer!: string
 
   @Column({ ...ascii(128), name: 'request_id' })

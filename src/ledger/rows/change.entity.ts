@@ -1,16 +1,17 @@
 import { Column, Index, PrimaryGeneratedColumn } from 'typeorm'
-import { ascii, INSTANT, INTEGER, unicode } from '../../database/column.js'
+import { ascii, INSTANT, INTEGER, unicode, UNICODE_TEXT } from '../../database/column.js'
 import type { Instant } from '../../time/instant.js'
 
-export const CHANGE_ACTIONS = ['create', 'update', 'delete', 'restore', 'reset'] as const
+export const CHANGE_ACTIONS = ['create', 'update', 'delete', 'restore', 'reset', 'members'] as const
 export type ChangeAction = (typeof CHANGE_ACTIONS)[number]
 
 /**
- * A change of a quota's settings, with its actor and the values before and after, or a reset of its counters; written
- * with the change.
+ * A change of the settings of a quota or a group, with its actor and the values before and after, a reset of a
+ * quota's counters, or a change of a group's members; written with the change.
  */
 @Index(['quotaId', 'id'])
 @Index(['ownerId', 'id'])
+@Index(['groupId', 'id'])
 @Index(['actor', 'id'])
 @Index(['action', 'id'])
 @Index(['requestId', 'id'])
@@ -20,12 +21,17 @@ export abstract class ChangeRow {
   @PrimaryGeneratedColumn('increment', { type: 'bigint' })
   id!: number
 
-  @Column({ ...INTEGER, name: 'quota_id' })
-  quotaId!: number
+  /** Null for a change of a group. */
+  @Column({ ...INTEGER, name: 'quota_id', nullable: true })
+  quotaId!: number | null
 
-  /** The quota's owner; null in rows of release 0.1.0, until the sweeper sets it. */
-  @Column({ ...INTEGER, name: 'owner_id', nullable: true })
-  ownerId!: number | null
+  /** The changed group, or the group of the quota; null if there is none. */
+  @Column({ ...INTEGER, name: 'group_id', nullable: true })
+  groupId!: number | null
+
+  /** The quota's owner. */
+  @Column({ ...INTEGER, name: 'owner_id' })
+  ownerId!: number
 
   @Column(ascii(8))
   action!: ChangeAction
@@ -45,11 +51,11 @@ export abstract class ChangeRow {
   at!: Instant
 
   /** JSON: the changed settings, before. */
-  @Column({ type: 'text', name: 'before_json' })
+  @Column({ ...UNICODE_TEXT, name: 'before_json' })
   before!: string
 
   /** JSON: the same settings, after. */
-  @Column({ type: 'text', name: 'after_json' })
+  @Column({ ...UNICODE_TEXT, name: 'after_json' })
   after!: string
 
   /** Its change set; null for a change outside of one. */

@@ -5,6 +5,7 @@ import type { CallerRow } from './caller.entity.js'
 import type { ChangeRow } from './change.entity.js'
 import type { EventFeedRow } from './event-feed.entity.js'
 import type { EventRow } from './event.entity.js'
+import type { GroupRow } from './group.entity.js'
 import type { HoldRow } from './hold.entity.js'
 import type { LedgerGateRow } from './ledger-gate.entity.js'
 import type { LedgerStateRow } from './ledger-state.entity.js'
@@ -29,6 +30,7 @@ export interface Channel<Q extends QuotaRow = QuotaRow> {
   readonly subjects: readonly [Subject<Q>, ...Subject<Q>[]]
   readonly quota: EntityClass<Q>
   readonly owner: EntityClass<OwnerRow>
+  readonly group: EntityClass<GroupRow>
   readonly act: EntityClass<ActRow>
   readonly operation: EntityClass<OperationRow>
   readonly allocation: EntityClass<AllocationRow>
@@ -55,6 +57,7 @@ export type AnyChannel = Pick<
   Channel,
   | 'name'
   | 'owner'
+  | 'group'
   | 'act'
   | 'operation'
   | 'allocation'
@@ -74,8 +77,8 @@ export type AnyChannel = Pick<
 
 /** Every entity of a channel, for the data source. */
 export function entitiesOf(channel: AnyChannel): EntityClass<object>[] {
-  const { quota, owner, act, operation, allocation, hold, change, refusal, usageTotal } = channel
+  const { quota, owner, group, act, operation, allocation, hold, change, refusal, usageTotal } = channel
   const { ledgerState, ledgerGate, caller, event, eventFeed } = channel
-  const usage = [quota, owner, act, operation, allocation, hold, change, refusal, usageTotal]
+  const usage = [quota, owner, group, act, operation, allocation, hold, change, refusal, usageTotal]
   return [...usage, ledgerState, ledgerGate, caller, event, eventFeed]
 }

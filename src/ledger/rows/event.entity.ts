@@ -1,5 +1,5 @@
 import { Column, Index, PrimaryGeneratedColumn } from 'typeorm'
-import { ascii, INSTANT, INTEGER } from '../../database/column.js'
+import { ascii, INSTANT, INTEGER, UNICODE_TEXT } from '../../database/column.js'
 import type { EventType } from '../../quota/event-type.js'
 import type { Instant } from '../../time/instant.js'
 
@@ -15,6 +15,7 @@ import type { Instant } from '../../time/instant.js'
 @Index(['quotaId', 'position'])
 @Index(['ownerId', 'type', 'position'])
 @Index(['ownerId', 'position'])
+@Index(['groupId', 'position'])
 @Index(['type', 'position'])
 @Index(['at'])
 export abstract class EventRow {
@@ -42,6 +43,10 @@ export abstract class EventRow {
   @Column({ ...INTEGER, name: 'owner_id' })
   ownerId!: number
 
+  /** The group of the quota; null: none. */
+  @Column({ ...INTEGER, name: 'group_id', nullable: true })
+  groupId!: number | null
+
   @Column({ ...INTEGER, name: 'quota_id' })
   quotaId!: number
 
@@ -54,6 +59,6 @@ export abstract class EventRow {
   changeId!: number | null
 
   /** JSON: its `data`, without the change's id. */
-  @Column({ type: 'text', name: 'data_json' })
+  @Column({ ...UNICODE_TEXT, name: 'data_json' })
   data!: string
 }

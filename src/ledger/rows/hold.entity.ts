@@ -3,8 +3,9 @@ import { ascii, INSTANT, INTEGER } from '../../database/column.js'
 import type { Instant } from '../../time/instant.js'
 
 /**
- * An open reservation; the row is removed when the hold is settled. The table is small, so that due holds are found at
- * low cost, however long the ledger is.
+ * An open reservation: one row for the operation's owner, and one for each group of whose quotas it keeps units. The
+ * rows are removed when the hold is settled. The table is small, so that due holds are found at low cost, however long
+ * the ledger is.
  */
 @Index(['ownerId', 'expiresAt'])
 @Index(['expiresAt'])
@@ -12,7 +13,7 @@ export abstract class HoldRow {
   @PrimaryColumn({ ...ascii(36), name: 'operation_id' })
   operationId!: string
 
-  @Column({ ...INTEGER, name: 'owner_id' })
+  @PrimaryColumn({ ...INTEGER, name: 'owner_id' })
   ownerId!: number
 
   @Column({ ...INSTANT, name: 'expires_at' })

@@ -2,8 +2,8 @@ import { Column, PrimaryColumn } from 'typeorm'
 import { ascii, INTEGER } from '../../database/column.js'
 
 /**
- * The id up to which a channel's acts are closed; one row, which each writing batch keeps unchanged until it is
- * committed.
+ * The id up to which a channel's acts are closed, and the state of its groups' chains; one row, which each writing
+ * batch keeps unchanged until it is committed.
  */
 export abstract class LedgerGateRow {
   /** Always 1. */
@@ -13,4 +13,12 @@ export abstract class LedgerGateRow {
   /** New acts have greater ids. */
   @Column({ ...ascii(36), name: 'closed_to' })
   closedTo!: string
+
+  /** The group of every owner that is in none; null: there is no default group. */
+  @Column({ ...INTEGER, name: 'default_group_id', nullable: true })
+  defaultGroupId!: number | null
+
+  /** Counts changes of a group's parent. */
+  @Column({ ...INTEGER, name: 'chains_version', default: 0 })
+  chainsVersion!: number
 }

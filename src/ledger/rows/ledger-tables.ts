@@ -6,6 +6,7 @@ import { ChangeRow } from './change.entity.js'
 import type { Channel } from './channel.js'
 import { EventFeedRow } from './event-feed.entity.js'
 import { EventRow } from './event.entity.js'
+import { GroupRow } from './group.entity.js'
 import { HoldRow } from './hold.entity.js'
 import { LedgerGateRow } from './ledger-gate.entity.js'
 import { LedgerStateRow } from './ledger-state.entity.js'
@@ -21,6 +22,7 @@ import { UsageTotalRow } from './usage-total.entity.js'
 export function ledgerTables(channel: string): Omit<Channel, 'name' | 'subjects' | 'quota'> {
   return {
     owner: tableOf(`${channel}_owner`, OwnerRow),
+    group: tableOf(`${channel}_group`, GroupRow),
     act: tableOf(`${channel}_act`, ActRow),
     operation: tableOf(`${channel}_operation`, OperationRow),
     allocation: tableOf(`${channel}_allocation`, AllocationRow),

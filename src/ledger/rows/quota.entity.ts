@@ -1,8 +1,8 @@
 import { Check, Column, DeleteDateColumn, Index, PrimaryGeneratedColumn } from 'typeorm'
-import { ascii, INSTANT, INTEGER, unicode, WINDOW } from '../../database/column.js'
+import { ascii, ASCII_TEXT, INSTANT, INTEGER, unicode, WINDOW } from '../../database/column.js'
 import type { CycleUnit } from '../../quota/cycle.js'
 import { MAX_LABEL_LENGTH, MAX_STORED_LENGTH } from '../../quota/label.js'
-import type { CapMode, QuotaState, QuotaType, Status } from '../../quota/quota.js'
+import type { CapMode, Per, QuotaState, QuotaType, Status } from '../../quota/quota.js'
 import type { RollingWindow } from '../../quota/rolling-window.js'
 import type { Instant } from '../../time/instant.js'
 
@@ -24,11 +24,14 @@ import type { Instant } from '../../time/instant.js'
 @Index(['deleted', 'cap', 'state', 'expireAt'])
 @Index(['ownerId', 'deletedAt', 'id'])
 @Index(['ownerId', 'deletedAt', 'state', 'id'])
+@Index(['ownerId', 'follows'], { unique: true })
+@Index(['follows', 'id'])
+@Index(['follows', 'copiesVersion'])
 export abstract class QuotaRow implements QuotaState {
   @PrimaryGeneratedColumn('increment', { type: 'bigint' })
   id!: number
 
-  /** The owner. */
+  /** The owner; the negative id of a group for the quotas of a group. */
   abstract ownerId: number
 
   @Column({ name: 'quota_type', type: 'tinyint', update: false })
@@ -49,7 +52,7 @@ export abstract class QuotaRow implements QuotaState {
   @Column({ ...INSTANT, name: 'expire_at', nullable: true })
   expireAt!: Instant | null
 
-  @Column({ ...ascii(5), name: 'cycle_unit', nullable: true })
+  @Column({ ...ascii(8), name: 'cycle_unit', nullable: true })
   cycleUnit!: CycleUnit | null
 
   @Column({ ...ascii(64), name: 'cycle_time_zone', nullable: true })
@@ -97,16 +100,37 @@ export abstract class QuotaRow implements QuotaState {
   @Column({ ...ascii(320), nullable: true })
   passed!: string | null
 
-  @Column({ type: 'text', name: 'window_counts', nullable: true, transformer: WINDOW })
+  @Column({ ...ASCII_TEXT, name: 'window_counts', nullable: true, transformer: WINDOW })
   window!: RollingWindow | null
+
+  @Column({ ...INTEGER, name: 'group_id', nullable: true, update: false })
+  groupId!: number | null
+
+  @Column({ ...ascii(6), nullable: true, update: false })
+  per!: Per | null
+
+  @Column({ ...INTEGER, nullable: true, update: false })
+  follows!: number | null
+
+  @Column({ ...ascii(160), nullable: true })
+  overrides!: string | null
+
+  @Column({ ...INSTANT, name: 'count_began_at', nullable: true })
+  countBeganAt!: Instant | null
+
+  /**
+   * Of a quota that counts follow: how often the columns of its counts became outdated, by an edit or a changed chain.
+   * Of a count: the value for which its columns are a copy. Null for other quotas.
+   */
+  @Column({ ...INTEGER, name: 'copies_version', nullable: true })
+  copiesVersion!: number | null
 
   /** The label in the form that the filter compares (`storedForSearch`); only for statements. */
   @Column({ ...unicode(MAX_STORED_LENGTH), name: 'label_search', nullable: true, select: false })
   labelSearch?: string | null
 
   /**
-   * Is `deleted_at` set? The store computes it, so that it is right for rows of any version; by it, deleted quotas are
-   * also read newest first by an index.
+   * Is `deleted_at` set? The store computes it; by it, deleted quotas are also read newest first by an index.
    */
   @Column({
     type: 'tinyint',

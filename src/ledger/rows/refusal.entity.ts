@@ -42,18 +42,15 @@ export abstract class RefusalRow {
   @Column(INTEGER)
   requested!: number
 
-  /**
-   * The smallest, the largest and the latest of these amounts; null if all of them were counted by a version that did
-   * not record amounts.
-   */
-  @Column({ ...INTEGER, nullable: true })
-  smallest!: number | null
+  /** The smallest, the largest and the latest of these amounts. */
+  @Column(INTEGER)
+  smallest!: number
 
-  @Column({ ...INTEGER, nullable: true })
-  largest!: number | null
+  @Column(INTEGER)
+  largest!: number
 
-  @Column({ ...INTEGER, name: 'last_amount', nullable: true })
-  lastAmount!: number | null
+  @Column({ ...INTEGER, name: 'last_amount' })
+  lastAmount!: number
 
   @Column({ ...INSTANT, name: 'last_at' })
   lastAt!: Instant

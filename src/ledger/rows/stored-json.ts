@@ -1,8 +1,7 @@
 const BEYOND_ASCII = /[\u0080-\uffff]/g
 
 /**
- * Returns JSON that contains only ASCII characters; others are written as `\uXXXX`. For text columns: they have the
- * character set of the database, which may lack characters of a label (docs/decisions/0027).
+ * Returns JSON that contains only ASCII characters; others are written as `\uXXXX`.
  */
 export function storedJson(value: object): string {
   return JSON.stringify(value).replace(BEYOND_ASCII, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`)

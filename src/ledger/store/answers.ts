@@ -1,6 +1,15 @@
 import type { CapCount } from '../../quota/cap.js'
 import type { Allocation } from '../../quota/draw-down.js'
-import { type CapMode, type QuotaState, remaining, ROLLING_QUOTA, type Status, statusAt } from '../../quota/quota.js'
+import { shownId, shownOverrides } from '../../quota/follow.js'
+import {
+  type CapMode,
+  type Per,
+  type QuotaState,
+  remaining,
+  ROLLING_QUOTA,
+  type Status,
+  statusAt,
+} from '../../quota/quota.js'
 import { nextRefill } from '../../quota/refill.js'
 import type { SettingName } from '../../quota/settings.js'
 import { thresholdsOf } from '../../quota/threshold.js'
@@ -10,6 +19,7 @@ import type { Act, ActKind } from '../rows/act.entity.js'
 import type { ChangeRow } from '../rows/change.entity.js'
 import type { AnyChannel, Channel } from '../rows/channel.js'
 import { NO_CAPS, NONE_REFUSING } from '../rows/counted-caps.js'
+import { groupOf, type GroupRow } from '../rows/group.entity.js'
 import type { OperationKind, OperationRow, OperationState } from '../rows/operation.entity.js'
 import type { QuotaRow } from '../rows/quota.entity.js'
 
@@ -31,6 +41,10 @@ export interface QuotaView extends Record<SettingName, unknown> {
   cap: CapMode | null
   window_seconds: number | null
   thresholds: number[] | null
+  group_id: number | null
+  per: Per | null
+  follows: number | null
+  overrides: SettingName[] | null
   version: number
   created_at: string
   updated_at: string
@@ -74,10 +88,13 @@ export interface ActView {
   at: string
 }
 
-/** A change, in the form of answers; the owner comes after `quota_id`. */
+/**
+ * A change, in the form of answers; the owner comes after `quota_id`. The change of a group has neither of the two.
+ */
 export interface ChangeView {
   id: number
-  quota_id: number
+  quota_id?: number
+  group_id: number | null
   action: string
   actor: string
   request_id: string
@@ -88,6 +105,31 @@ export interface ChangeView {
   change_set_id?: number
 }
 
+/** A group, in the form of answers (contract, §13). */
+export interface GroupView {
+  id: number
+  name: string
+  parent_id: number | null
+  default: boolean
+  version: number
+  created_at: string
+  updated_at: string
+}
+
+/** Shows a group. */
+export function groupView(group: GroupRow): GroupView {
+  const { id, name, parentId, isDefault, version, createdAt, updatedAt } = group
+  return {
+    id,
+    name,
+    parent_id: parentId,
+    default: isDefault === 1,
+    version,
+    created_at: formatInstant(createdAt),
+    updated_at: formatInstant(updatedAt),
+  }
+}
+
 function timeOrNull(instant: Instant | null): string | null {
   return instant === null ? null : formatInstant(instant)
 }
@@ -96,6 +138,7 @@ function timeOrNull(instant: Instant | null): string | null {
 export function quotaView<Q extends QuotaRow>(channel: Channel<Q>, quota: Q, now: Instant): QuotaView {
   const subjects: Record<string, unknown> = { id: quota.id }
   for (const { field, property } of channel.subjects) subjects[field] = quota[property]
+  subjects[channel.subjects[0].field] = shownOwner(quota.ownerId)
   const settings = {
     quota_type: quota.quotaType,
     total: quota.total,
@@ -112,6 +155,10 @@ export function quotaView<Q extends QuotaRow>(channel: Channel<Q>, quota: Q, now
     cap: quota.cap,
     window_seconds: quota.windowSeconds,
     thresholds: quota.quotaType === ROLLING_QUOTA ? null : thresholdsOf(quota.thresholds),
+    group_id: quota.groupId,
+    per: quota.per,
+    follows: quota.follows,
+    overrides: shownOverrides(quota.overrides),
     version: quota.version,
     created_at: formatInstant(quota.createdAt),
     updated_at: formatInstant(quota.updatedAt),
@@ -126,7 +173,10 @@ export function isDue(operation: OperationRow, now: Instant): boolean {
 
 /** A payer or a cap in a refusal, a check or a summary. */
 export interface LimitView {
-  id: number
+  /** Null for a member's count that its first consume will create. */
+  id: number | null
+  /** The group of the quota; null for the owner's own. */
+  group_id: number | null
   total: number
   used: number
   reserved: number
@@ -143,14 +193,22 @@ export interface CapView extends LimitView {
 
 /** Shows a rolled payer, for a refusal. */
 export function limitView(quota: QuotaState): LimitView {
-  const { id, total, used, reserved } = quota
-  return { id, total, used, reserved, remaining: remaining(quota), refills_at: timeOrNull(nextRefill(quota)) }
+  const { id, groupId, total, used, reserved } = quota
+  return {
+    id: shownId(id),
+    group_id: groupId,
+    total,
+    used,
+    reserved,
+    remaining: remaining(quota),
+    refills_at: timeOrNull(nextRefill(quota)),
+  }
 }
 
 /** Shows a rolled cap. */
 export function capView(quota: QuotaState): CapView {
-  const { id, ...limit } = limitView(quota)
-  return { id, cap: quota.cap ?? 'enforce', quota_type: quota.quotaType, ...limit }
+  const { id, group_id, ...limit } = limitView(quota)
+  return { id, group_id, cap: quota.cap ?? 'enforce', quota_type: quota.quotaType, ...limit }
 }
 
 /** Shows an operation as of `now`. */
@@ -191,15 +249,14 @@ export function actView(act: Act): ActView {
   }
 }
 
-/**
- * Shows a recorded change.
- * @param ownerId the quota's owner, which rows of release 0.1.0 lack
- */
-export function changeView(channel: AnyChannel, change: ChangeRow, ownerId: number): ChangeView {
+/** Shows a recorded change. */
+export function changeView(channel: AnyChannel, change: ChangeRow): ChangeView {
+  const { quotaId, groupId } = change
+  const ofQuota = { quota_id: quotaId, [channel.subjects[0].field]: shownOwner(change.ownerId) }
   return {
     id: change.id,
-    quota_id: change.quotaId,
-    [channel.subjects[0].field]: ownerId,
+    ...(quotaId === null ? {} : (ofQuota as { quota_id: number })),
+    group_id: groupId,
     action: change.action,
     actor: nameOf(change.actor, change.actorName),
     request_id: change.requestId,
@@ -208,4 +265,9 @@ export function changeView(channel: AnyChannel, change: ChangeRow, ownerId: numb
     after: JSON.parse(change.after) as object,
     ...(change.changeSetId === null ? {} : { change_set_id: change.changeSetId }),
   }
+}
+
+/** The owner in answers: null for a group's quotas, whose owner is the group. */
+export function shownOwner(ownerId: number): number | null {
+  return groupOf(ownerId) === undefined ? ownerId : null
 }

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import type { NewSettings, SettingsPatch } from '../../quota/settings.js'
+import type { GroupPlace, NewSettings, SettingsPatch } from '../../quota/settings.js'
 import type { Instant } from '../../time/instant.js'
 import type { ActKind } from '../rows/act.entity.js'
 
@@ -20,12 +20,16 @@ export type Command =
       readonly kind: 'create'
       readonly settings: NewSettings
       readonly subjects: Readonly<Record<string, number | null>>
+      /** The group of which it is a quota; absent for an owner's own quota. */
+      readonly place?: GroupPlace | undefined
     }
   | {
       readonly kind: 'update'
       readonly quotaId: number
       readonly patch: SettingsPatch
       readonly version: number | undefined
+      /** The settings of a member's count that stay its own; undefined: those that are. */
+      readonly overrides?: readonly string[] | undefined
       /** The cycle's anchor before a change that is reverted; undefined if it does not change or follows the patch. */
       readonly anchorAt?: Instant | undefined
     }
@@ -38,8 +42,41 @@ export type Command =
   | { readonly kind: 'commit'; readonly operationId: string; readonly amount: number | undefined }
   | { readonly kind: 'release'; readonly operationId: string }
   | { readonly kind: 'refund'; readonly operationId: string; readonly amount: number | undefined }
+  /** Changes the settings of a group; `groupId` is null for a create. */
+  | {
+      readonly kind: 'group'
+      readonly action: 'create' | 'update' | 'delete' | 'restore'
+      readonly groupId: number | null
+      readonly patch: GroupPatch
+      readonly version: number | undefined
+    }
+  /** Makes owners members of a group, or ends the membership of one. */
+  | {
+      readonly kind: 'members'
+      readonly groupId: number
+      readonly action: 'add' | 'remove'
+      /** Different ones, 1 … 1000; one for `remove`. */
+      readonly ownerIds: readonly number[]
+    }
   /** Records the expiry of the owner's due holds; only for the sweeper. */
   | { readonly kind: 'sweep' }
+  /** Writes the settings of the owner's counts as they are now; only for the background. */
+  | { readonly kind: 'follow' }
+
+/** The settings of a group; absent members are unchanged. */
+export interface GroupPatch {
+  readonly name?: string
+  readonly parentId?: number | null
+  readonly isDefault?: boolean
+}
+
+/** A command on groups and their members. */
+export type GroupCommand = Extract<Command, { kind: 'group' | 'members' }>
+
+/** Is this a command on groups? It is decided in a transaction of its own (`group-acts.ts`). */
+export function isOfGroups(command: Command): command is GroupCommand {
+  return command.kind === 'group' || command.kind === 'members'
+}
 
 /** A command with its caller. */
 export interface Request {
@@ -123,8 +160,12 @@ const SETTINGS: Parts<NewSettings> = {
  * each other's answer.
  */
 const PARTS: { readonly [K in Command['kind']]: Parts<Omit<Extract<Command, { kind: K }>, 'kind'>> } = {
-  create: { subjects: (subjects) => [Object.entries(subjects)], settings: (settings) => partsOf(SETTINGS, settings) },
-  update: { quotaId: itself, patch: leftOut, version: leftOut, anchorAt: leftOut },
+  create: {
+    subjects: (subjects) => [Object.entries(subjects)],
+    settings: (settings) => partsOf(SETTINGS, settings),
+    place: (place) => (place === undefined ? [] : [place.groupId, place.per]),
+  },
+  update: { quotaId: itself, patch: leftOut, version: leftOut, overrides: leftOut, anchorAt: leftOut },
   delete: { quotaId: itself, version: leftOut },
   restore: { quotaId: itself, version: leftOut },
   reset: { quotaId: itself, version: orNull },
@@ -133,7 +174,15 @@ const PARTS: { readonly [K in Command['kind']]: Parts<Omit<Extract<Command, { ki
   commit: { operationId: itself, amount: leftOut },
   release: { operationId: itself },
   refund: { operationId: itself, amount: leftOut },
+  group: {
+    action: itself,
+    groupId: orNull,
+    patch: (patch) => [patch.name ?? null, patch.parentId ?? null, patch.isDefault ?? false],
+    version: leftOut,
+  },
+  members: { groupId: itself, action: itself, ownerIds: (ids) => [[...ids].sort((a, b) => a - b)] },
   sweep: {},
+  follow: {},
 }
 
 /** In the order of the parts, regardless of the order of the value's members. */
@@ -148,7 +197,7 @@ function partsOf<T extends object>(parts: Parts<T>, value: T): unknown[] {
  */
 export function hashRequest(command: Command, ownerId: number): string {
   const { kind } = command
-  if (kind === 'sweep') return ''
+  if (kind === 'sweep' || kind === 'follow') return ''
   const owner = kind === 'consume' || kind === 'reserve' ? [ownerId] : []
   return shortHash(kind, ...owner, ...partsOf<object>(PARTS[kind], command))
 }

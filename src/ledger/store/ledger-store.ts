@@ -7,7 +7,7 @@ import type { CapCount } from '../../quota/cap.js'
 import type { Allocation } from '../../quota/draw-down.js'
 import { storedForSearch } from '../../quota/label.js'
 import type { Hold } from '../../quota/refill.js'
-import { nameOf } from '../../role/principal-name.js'
+import { nameOf, storedName } from '../../role/principal-name.js'
 import type { Instant } from '../../time/instant.js'
 import type { Act, ActRow } from '../rows/act.entity.js'
 import type { AllocationRow } from '../rows/allocation.entity.js'
@@ -17,6 +17,7 @@ import type { Channel } from '../rows/channel.js'
 import { NO_CAPS } from '../rows/counted-caps.js'
 import type { EventFeedRow } from '../rows/event-feed.entity.js'
 import type { EventRow } from '../rows/event.entity.js'
+import { groupOwner, type GroupRow } from '../rows/group.entity.js'
 import type { HoldRow } from '../rows/hold.entity.js'
 import type { LedgerGateRow } from '../rows/ledger-gate.entity.js'
 import type { LedgerStateRow } from '../rows/ledger-state.entity.js'
@@ -56,19 +57,39 @@ export interface Wanted {
   readonly quotaIds: readonly number[]
 }
 
+/** An owner's row, locked. */
+export interface LockedOwner {
+  readonly ownerId: number
+  /** The group that it is a member of; null: none. */
+  readonly groupId: number | null
+}
+
+/** The groups that a batch needs; lists without duplicates. */
+export interface WantedGroups {
+  /** The groups whose quotas are read, and whose shared counters are locked. */
+  readonly groupIds: readonly number[]
+  /** The owners in whose chains they are: their counts are read. */
+  readonly memberIds: readonly number[]
+  /** Those of them whose quotas are created or edited. */
+  readonly editedIds: readonly number[]
+  readonly quotaIds: readonly number[]
+  readonly skipLocked: boolean
+  readonly now: Instant
+}
+
 /** The data found. */
 export interface Found<Q> {
   /**
    * The locked owners. An owner without a row is not locked: another instance may be creating its first quota, which
    * must not be changed here.
    */
-  readonly lockedIds: readonly number[]
+  readonly locked: ReadonlyMap<number, LockedOwner>
   /** The owners' quotas that may be live, including those of unlocked owners, and the named ones, deleted or not. */
   readonly quotas: readonly Q[]
   readonly acts: readonly Act[]
   readonly operations: readonly OperationEntry[]
-  /** No act with an id up to this one may be written; this holds until the transaction ends. */
-  readonly closedTo: string
+  /** No act with an id up to this one may be written, and no chain changes; this holds until the transaction ends. */
+  readonly gate: Pick<LedgerGateRow, 'closedTo' | 'defaultGroupId' | 'chainsVersion'>
 }
 
 /**
@@ -82,6 +103,7 @@ export class LedgerStore<Q extends QuotaRow> {
   readonly hold: RowCodec<HoldRow>
   readonly change: RowCodec<ChangeRow>
   readonly owner: RowCodec<OwnerRow>
+  readonly group: RowCodec<GroupRow>
   readonly refusal: RowCodec<RefusalRow>
   readonly usageTotal: RowCodec<UsageTotalRow>
   readonly state: RowCodec<LedgerStateRow>
@@ -91,17 +113,13 @@ export class LedgerStore<Q extends QuotaRow> {
   readonly event: RowCodec<EventRow>
   readonly eventFeed: RowCodec<EventFeedRow>
 
-  /**
-   * @param plainConsumes may a plain consume be written as one row? Not next to an instance that cannot read it. Such
-   * rows are read in any case.
-   */
   constructor(
     dataSource: DataSource,
     private readonly channel: Channel<Q>,
-    private readonly plainConsumes = false,
   ) {
     this.quota = RowCodec.of(dataSource, channel.quota)
     this.owner = RowCodec.of(dataSource, channel.owner)
+    this.group = RowCodec.of(dataSource, channel.group)
     this.act = RowCodec.of(dataSource, channel.act)
     this.operation = RowCodec.of(dataSource, channel.operation)
     this.allocation = RowCodec.of(dataSource, channel.allocation)
@@ -116,17 +134,38 @@ export class LedgerStore<Q extends QuotaRow> {
     this.eventFeed = RowCodec.of(dataSource, channel.eventFeed)
   }
 
-  /** Creates missing lock rows of the owners. It has no other effect. */
-  async ensureOwners(transaction: Transaction, ownerIds: readonly number[]): Promise<void> {
-    const id = this.owner.column('ownerId')
+  /**
+   * Creates missing lock rows of the owners. It has no other effect.
+   * @param broughtBy the principal that brings them in through the default group
+   */
+  async ensureOwners(
+    transaction: Transaction,
+    ownerIds: readonly number[],
+    broughtBy?: { readonly callerId: string; readonly at: Instant },
+  ): Promise<void> {
+    const { owner } = this
+    const [id, by, at] = [owner.column('ownerId'), owner.column('broughtBy'), owner.column('broughtAt')]
+    const brought =
+      broughtBy === undefined ? [null, null] : [storedName(broughtBy.callerId), owner.bind('broughtAt', broughtBy.at)]
     // An upsert and not INSERT IGNORE, which takes a shared lock that two instances cannot both upgrade to an exclusive
     // one.
     const conflict =
       transaction.dialect === 'mysql' ? `ON DUPLICATE KEY UPDATE ${id} = ${id}` : `ON CONFLICT (${id}) DO NOTHING`
     await transaction.execute(
-      `INSERT INTO ${this.owner.table} (${id}) VALUES ${ownerIds.map(() => '(?)').join(', ')} ${conflict}`,
-      [...ownerIds].sort((a, b) => a - b),
+      `INSERT INTO ${owner.table} (${id}, ${by}, ${at}) VALUES ${ownerIds.map(() => '(?, ?, ?)').join(', ')} ${conflict}`,
+      [...ownerIds].sort((a, b) => a - b).flatMap((ownerId) => [ownerId, ...brought]),
     )
+  }
+
+  /** The number of owners that a principal has brought in since a time. */
+  async broughtSince(transaction: Transaction, callerId: string, since: Instant): Promise<number> {
+    const { owner } = this
+    const [row] = await transaction.rows(
+      `SELECT COUNT(*) AS n FROM ${owner.readBy(transaction.dialect, ['broughtBy', 'broughtAt'])} ` +
+        `WHERE ${owner.column('broughtBy')} = ? AND ${owner.column('broughtAt')} > ?`,
+      [storedName(callerId), owner.bind('broughtAt', since)],
+    )
+    return Number(row?.['n'] ?? 0)
   }
 
   /**
@@ -136,10 +175,10 @@ export class LedgerStore<Q extends QuotaRow> {
   async lockAndRead(transaction: Transaction, wanted: Wanted): Promise<Found<Q>> {
     const { dialect } = transaction
     const { ownerIds, skipLocked, deduplicationKeys, actIds, operationIds, quotaIds } = wanted
-    const lock = dialect === 'sqlite' ? '' : skipLocked ? 'FOR UPDATE SKIP LOCKED' : 'FOR UPDATE'
+    const lock = lockOf(dialect, skipLocked)
     const found = await sent(transaction, [
       this.ownerRows(dialect, ownerIds, lock),
-      this.liveQuotas(dialect, ownerIds, wanted.now - CLOCK_MAY_STEP_BACK_MS),
+      ownerIds.length === 0 ? NOTHING : this.liveQuotas(dialect, ownerIds, wanted.now - CLOCK_MAY_STEP_BACK_MS),
       selectBy(this.quota, 'id', quotaIds),
       selectBy(this.act, 'deduplicationKey', deduplicationKeys),
       selectBy(this.act, 'id', actIds),
@@ -154,23 +193,55 @@ export class LedgerStore<Q extends QuotaRow> {
       await decoded(this.allocation, allocations),
     )
     return {
-      lockedIds: owners.map((row) => Number(row['id'])),
+      locked: lockedOwners(owners),
       quotas: [...(await decoded(this.quota, live)), ...(await decoded(this.quota, named))],
       acts: [...(await decoded(this.act, keyed)), ...(await decoded(this.act, own))].map((act) => this.whole(act)),
       operations: [...entries, ...(await this.plainOperations(transaction, operationIds, entries))],
-      closedTo: (gate[0]?.['closed_to'] as string | undefined) ?? '',
+      gate: gate[0] === undefined ? NO_GATE : this.gate.decode(gate[0]),
     }
   }
 
   /**
-   * The id up to which acts are closed; it cannot change until the transaction ends. Its readers do not wait for each
-   * other. It is read after the owners' locks are taken, so that nobody holds it while waiting for one of these.
+   * Takes the locks of groups, in one order, then reads their quotas. Only groups that have or had a shared quota
+   * have a lock row; others are read without a lock, unless their quotas are edited.
+   */
+  async lockGroups(
+    transaction: Transaction,
+    { groupIds, memberIds, editedIds, quotaIds, skipLocked, now }: WantedGroups,
+  ): Promise<{ lockedIds: number[]; groups: GroupRow[]; quotas: Q[] }> {
+    const { dialect } = transaction
+    const { group } = this
+    const owners = groupIds.map(groupOwner)
+    const edited = [...editedIds].sort((a, b) => a - b)
+    const [locked = [], groups = [], live = [], named = [], counts = []] = await sent(transaction, [
+      this.ownerRows(dialect, owners, lockOf(dialect, skipLocked)),
+      {
+        sql:
+          `SELECT ${group.columns} FROM ${group.readByKey(dialect)} WHERE ${group.column('id')} IN (${placeholders(edited)}) ` +
+          `ORDER BY ${group.column('id')} ${lockOf(dialect, false)}`,
+        values: edited,
+      },
+      owners.length === 0 ? NOTHING : this.liveQuotas(dialect, owners, now - CLOCK_MAY_STEP_BACK_MS),
+      selectBy(this.quota, 'id', quotaIds),
+      this.countsOf(dialect, memberIds),
+    ])
+    return {
+      lockedIds: locked.map((row) => Number(row['id'])),
+      groups: groups.map((row) => group.decode(row)),
+      quotas: await decoded(this.quota, [...live, ...named, ...counts]),
+    }
+  }
+
+  /**
+   * The id up to which acts are closed, and the state of chains; neither can change until the transaction ends. Its
+   * readers do not wait for each other. It is read after the owners' locks are taken, so that nobody holds it while
+   * waiting for one of these.
    */
   private keptGate(dialect: Dialect): Statement {
     const { gate } = this
     return {
       sql:
-        `SELECT ${gate.column('closedTo')} AS closed_to FROM ${gate.table} WHERE ${gate.column('id')} = ? ` +
+        `SELECT ${gate.columns} FROM ${gate.table} WHERE ${gate.column('id')} = ? ` +
         (dialect === 'mysql' ? 'LOCK IN SHARE MODE' : ''),
       values: [1],
     }
@@ -238,7 +309,16 @@ export class LedgerStore<Q extends QuotaRow> {
         `WHERE ${change.column('changeSetId')} = ? AND ${change.column('quotaId')} IN (${placeholders(quotaIds)}) ORDER BY ${change.column('id')} DESC`,
       [changeSetId, ...quotaIds],
     )
-    return new Map(rows.map((row) => change.decode(row)).map((one) => [one.quotaId, one]))
+    return new Map(rows.map((row) => change.decode(row)).map((one) => [one.quotaId ?? 0, one]))
+  }
+
+  /** Counts an act on quotas of these groups, as `touchOwners` does. */
+  async touchGroups(transaction: Transaction, groupIds: readonly number[]): Promise<void> {
+    const edits = this.group.column('edits')
+    await transaction.later(
+      `UPDATE ${this.group.table} SET ${edits} = ${edits} + 1 WHERE ${this.group.column('id')} IN (${placeholders(groupIds)})`,
+      groupIds,
+    )
   }
 
   /** Quotas by id, including deleted ones. */
@@ -250,6 +330,11 @@ export class LedgerStore<Q extends QuotaRow> {
     return (await this.byIds(transaction, this.act, 'deduplicationKey', deduplicationKeys)).map((act) =>
       this.whole(act),
     )
+  }
+
+  /** Acts by id. */
+  async actsById(transaction: Transaction, ids: readonly string[]): Promise<Act[]> {
+    return (await this.byIds(transaction, this.act, 'id', ids)).map((act) => this.whole(act))
   }
 
   /** The acts on an operation, including the one that made it. */
@@ -286,6 +371,26 @@ export class LedgerStore<Q extends QuotaRow> {
       ids,
     )
     return new Map(rows.map((row) => [Number(row['id']), Number(row['owner_id'])]))
+  }
+
+  /** Those of these quotas that belong to a group, with the group as owner (`groupOwner`). */
+  async groupsOfQuotas(transaction: Transaction, ids: readonly number[]): Promise<Map<number, number>> {
+    const { quota } = this
+    const [id, ownerId] = [quota.column('id'), quota.column('ownerId')]
+    const found = new Map<number, number>()
+    for (const part of chunks(ids)) {
+      const rows = await transaction.rows(
+        `SELECT ${id} AS id, ${ownerId} AS owner_id FROM ${quota.readByKey(transaction.dialect)} WHERE ${id} IN (${placeholders(part)}) AND ${ownerId} < 0`,
+        part,
+      )
+      for (const row of rows) found.set(Number(row['id']), Number(row['owner_id']))
+    }
+    return found
+  }
+
+  /** Groups by id, deleted or not. */
+  async groupsById(transaction: Transaction, ids: readonly number[]): Promise<GroupRow[]> {
+    return this.byIds(transaction, this.group, 'id', ids)
   }
 
   /** The owners of the operations. */
@@ -362,9 +467,14 @@ export class LedgerStore<Q extends QuotaRow> {
     const { hold, allocation } = this
     const [quotaId, cycleSeq] = [`a.${allocation.column('quotaId')}`, `a.${allocation.column('cycleSeq')}`]
     const countedAt = `a.${allocation.column('countedAt')}`
+    // A hold of a member has rows for its groups, too: each row gives the units of its owner's quotas.
+    const ofOwner = ownerIds.some((ownerId) => ownerId < 0)
+      ? `${straightJoin(transaction.dialect)} ${this.quota.readByKey(transaction.dialect, 'q')} ` +
+        `ON q.${this.quota.column('id')} = ${quotaId} AND q.${this.quota.column('ownerId')} = h.${hold.column('ownerId')} `
+      : ''
     const rows = await transaction.rows(
       `SELECT ${quotaId} AS quota_id, ${cycleSeq} AS cycle_seq, ${countedAt} AS counted_at, SUM(a.${allocation.column('amount')}) AS amount FROM ${hold.readBy(transaction.dialect, HOLDS_OF_OWNER, 'h')} ` +
-        `${straightJoin(transaction.dialect)} ${allocation.readByKey(transaction.dialect, 'a')} ON a.${allocation.column('operationId')} = h.${hold.column('operationId')} ` +
+        `${straightJoin(transaction.dialect)} ${allocation.readByKey(transaction.dialect, 'a')} ON a.${allocation.column('operationId')} = h.${hold.column('operationId')} ${ofOwner}` +
         `WHERE h.${hold.column('ownerId')} IN (${placeholders(ownerIds)}) AND h.${hold.column('expiresAt')} <= ? GROUP BY ${quotaId}, ${cycleSeq}, ${countedAt}`,
       [...ownerIds, hold.bind('expiresAt', now)],
     )
@@ -401,7 +511,7 @@ export class LedgerStore<Q extends QuotaRow> {
   ): Promise<number[]> {
     const ids: number[] = []
     for (const part of transaction.clustered ? rows.map((row) => [row]) : [rows]) {
-      for (const { sql, values } of codec.inserts(part)) {
+      for (const { sql, values } of codec.inserts(part, transaction)) {
         const { affected, insertId } = await transaction.execute(sql, values)
         for (let n = 0; n < affected; n += 1) ids.push(insertId + n * transaction.idStep)
       }
@@ -419,7 +529,7 @@ export class LedgerStore<Q extends QuotaRow> {
     const plain = new Map<string, OperationEntry>()
     const inRows: OperationEntry[] = []
     for (const entry of workingSet.newOperations) {
-      if (this.plainConsumes && isPlain(entry)) plain.set(entry.row.id, entry)
+      if (isPlain(entry)) plain.set(entry.row.id, entry)
       else inRows.push(entry)
     }
     const changed = [...workingSet.changedOperations.values()]
@@ -431,7 +541,6 @@ export class LedgerStore<Q extends QuotaRow> {
         return entry === undefined ? act : plainRow(act, entry)
       })
       .sort((a, b) => compare(a.id, b.id))
-    const holds = [...workingSet.newHolds.values()].map(({ ownerId, hold }) => ({ ...hold, ownerId }))
     await this.insert(transaction, this.act, acts)
     await this.insert(
       transaction,
@@ -439,7 +548,7 @@ export class LedgerStore<Q extends QuotaRow> {
       inRows.map(({ row }) => row),
     )
     await this.insert(transaction, this.allocation, inRows.flatMap(allocationRows))
-    await this.insert(transaction, this.hold, holds)
+    await this.insert(transaction, this.hold, workingSet.holdRows)
     await this.insertChanges(transaction, workingSet, nextId)
     await this.expire(transaction, [...workingSet.expiredOperations])
     await this.closeHolds(transaction, workingSet.closedHolds)
@@ -481,24 +590,39 @@ export class LedgerStore<Q extends QuotaRow> {
     )
   }
 
-  private ownerRows(dialect: Dialect, ownerIds: readonly number[], lock: string): Statement {
+  /** The owners' rows, with the groups that they are members of. */
+  ownerRows(dialect: Dialect, ownerIds: readonly number[], lock: string): Statement {
     const id = this.owner.column('ownerId')
     const sorted = [...ownerIds].sort((a, b) => a - b)
     // By the primary key, not by a plan of the server: locks are taken in the order in which rows are read.
     return {
-      sql: `SELECT ${id} AS id FROM ${this.owner.readByKey(dialect)} WHERE ${id} IN (${placeholders(sorted)}) ORDER BY ${id} ${lock}`,
+      sql: `SELECT ${id} AS id, ${this.owner.column('groupId')} AS group_id FROM ${this.owner.readByKey(dialect)} WHERE ${id} IN (${placeholders(sorted)}) ORDER BY ${id} ${lock}`,
       values: sorted,
     }
   }
 
-  /** The owners' quotas that may be live at `since` or later, including disabled ones. */
+  /** All counts of members: what their columns say of their settings may be outdated. */
+  countsOf(dialect: Dialect, ownerIds: readonly number[]): Statement {
+    const { quota } = this
+    return {
+      sql:
+        `SELECT ${quota.columns} FROM ${quota.readBy(dialect, ['ownerId', 'follows'])} ` +
+        `WHERE ${quota.column('ownerId')} IN (${placeholders(ownerIds)}) AND ${quota.column('follows')} > 0`,
+      values: ownerIds,
+    }
+  }
+
+  /**
+   * The owners' quotas that may be live at `since` or later, including disabled ones; without members' counts
+   * (`countsOf`).
+   */
   private liveQuotas(dialect: Dialect, ownerIds: readonly number[], since: Instant): Statement {
     const { quota } = this
     return {
       sql:
         `SELECT ${quota.columns} FROM ${quota.readBy(dialect, LIVE_OF_OWNER)} WHERE ${quota.column('ownerId')} IN (${placeholders(ownerIds)}) ` +
         `AND ${quota.column('deletedAt')} IS NULL AND ${quota.column('state')} IN ('active', 'disabled') ` +
-        `AND (${quota.column('expireAt')} IS NULL OR ${quota.column('expireAt')} > ?)`,
+        `AND (${quota.column('expireAt')} IS NULL OR ${quota.column('expireAt')} > ?) AND ${quota.column('follows')} IS NULL`,
       values: [...ownerIds, quota.bind('expireAt', since)],
     }
   }
@@ -523,15 +647,17 @@ export class LedgerStore<Q extends QuotaRow> {
       [...ownerIds, hold.bind('expiresAt', now)],
     )
     const slice = new TimeSlice()
+    // By owner, too: a hold has a row for each owner of whose quotas it keeps units.
     const found = new Map<string, HeldBy & { hold: MutableHold }>()
     for (const row of rows) {
       if (slice.spent) await slice.next()
       const operationId = row['id'] as string
-      let held = found.get(operationId)
+      const name = `${String(row['owner_id'])} ${operationId}`
+      let held = found.get(name)
       if (held === undefined) {
         const expiresAt = instantFromStore(row['expires_at'] as string)
         held = { ownerId: Number(row['owner_id']), hold: { operationId, expiresAt, allocations: [] } }
-        found.set(operationId, held)
+        found.set(name, held)
       }
       addTo(held.hold, row)
     }
@@ -599,7 +725,7 @@ export class LedgerStore<Q extends QuotaRow> {
     codec: RowCodec<T>,
     rows: readonly Partial<T>[],
   ): Promise<void> {
-    for (const { sql, values } of codec.inserts(rows)) await transaction.later(sql, values)
+    for (const { sql, values } of codec.inserts(rows, transaction)) await transaction.later(sql, values)
   }
 
   /** Sets absolute values on many rows in one statement: `SET used = CASE id WHEN … END`, only if they differ. */
@@ -632,6 +758,26 @@ export class LedgerStore<Q extends QuotaRow> {
       ])
     }
   }
+}
+
+/** No statement; it is not sent. */
+const NOTHING: Statement = { sql: '', values: [] }
+
+/** The state of the gate before its row exists. */
+const NO_GATE = { closedTo: '', defaultGroupId: null, chainsVersion: 0 }
+
+/** Owners' rows (`ownerRows`), by id. */
+export function lockedOwners(rows: readonly RawRow[]): Map<number, LockedOwner> {
+  const owners = rows.map((row) => ({
+    ownerId: Number(row['id']),
+    groupId: row['group_id'] == null ? null : Number(row['group_id']),
+  }))
+  return new Map(owners.map((owner) => [owner.ownerId, owner]))
+}
+
+/** The clause that locks rows, or those of them that are free. On SQLite, a transaction holds the only write lock. */
+export function lockOf(dialect: Dialect, skipLocked: boolean): string {
+  return dialect === 'sqlite' ? '' : skipLocked ? 'FOR UPDATE SKIP LOCKED' : 'FOR UPDATE'
 }
 
 /** The keyword that joins tables in the given order, whatever the planner estimates for tables that have just grown. */

@@ -5,7 +5,7 @@ import type { ChangeAction, ChangeRow } from '../rows/change.entity.js'
 import type { AnyChannel } from '../rows/channel.js'
 import type { EventRow } from '../rows/event.entity.js'
 import { storedJson } from '../rows/stored-json.js'
-import { changeView } from './answers.js'
+import { changeView, shownOwner } from './answers.js'
 
 /** An event in the form of answers; the owner comes after `at`. */
 export interface EventView {
@@ -13,6 +13,7 @@ export interface EventView {
   type: EventType
   at: string
   quota_id: number
+  group_id: number | null
   data: object
 }
 
@@ -22,7 +23,10 @@ export interface NewEvent extends Omit<EventRow, 'seq' | 'position' | 'id' | 'ch
   readonly change?: Omit<ChangeRow, 'id'>
 }
 
-const TYPES: Readonly<Record<ChangeAction, EventType>> = {
+/** An action on a quota. */
+export type QuotaAction = Exclude<ChangeAction, 'members'>
+
+const TYPES: Readonly<Record<QuotaAction, EventType>> = {
   create: 'quota.created',
   update: 'quota.updated',
   delete: 'quota.deleted',
@@ -30,15 +34,16 @@ const TYPES: Readonly<Record<ChangeAction, EventType>> = {
   reset: 'quota.reset',
 }
 
-/** The event of a change. */
+/** The event of a change. @param row the change as it is written, from which the event gets its id */
 export function eventOfChange(
   channel: AnyChannel,
   actId: string,
-  change: Omit<ChangeRow, 'id'> & { ownerId: number },
+  change: Omit<ChangeRow, 'id'> & { ownerId: number; quotaId: number; action: QuotaAction },
+  row: Omit<ChangeRow, 'id'> = change,
 ): NewEvent {
-  const { quotaId, ownerId, at } = change
-  const { id: _, ...data } = changeView(channel, { id: 0, ...change }, ownerId)
-  return { type: TYPES[change.action], at, ownerId, quotaId, actId, data: storedJson(data), change }
+  const { quotaId, ownerId, groupId, at } = change
+  const { id: _, ...data } = changeView(channel, { id: 0, ...change })
+  return { type: TYPES[change.action], at, ownerId, groupId, quotaId, actId, data: storedJson(data), change: row }
 }
 
 /**
@@ -54,7 +59,7 @@ export function eventOfThresholds(
   operationId: string | null,
   at: number,
 ): NewEvent {
-  const { id: quotaId, ownerId, total, used, cycleEndsAt, label } = quota
+  const { id: quotaId, ownerId, groupId, total, used, cycleEndsAt, label } = quota
   const data = {
     threshold: crossed.at(-1),
     crossed,
@@ -64,7 +69,7 @@ export function eventOfThresholds(
     label,
     operation_id: operationId,
   }
-  return { type: 'quota.threshold_reached', at, ownerId, quotaId, actId, data: storedJson(data) }
+  return { type: 'quota.threshold_reached', at, ownerId, groupId, quotaId, actId, data: storedJson(data) }
 }
 
 /** Shows an event. The same row always results in the same text. */
@@ -74,8 +79,9 @@ export function eventView(channel: AnyChannel, event: EventRow): EventView {
     id: event.id,
     type: event.type,
     at: formatInstant(event.at),
-    [channel.subjects[0].field]: event.ownerId,
+    [channel.subjects[0].field]: shownOwner(event.ownerId),
     quota_id: event.quotaId,
+    group_id: event.groupId,
     data: event.changeId === null ? data : { id: event.changeId, ...data },
   }
 }

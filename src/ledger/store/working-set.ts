@@ -1,5 +1,7 @@
-import { available, countIn, type CapCount, type Limits, limitsAt, settleIn } from '../../quota/cap.js'
-import { type Allocation, byDrawDown } from '../../quota/draw-down.js'
+import { available, countIn, type CapCount, type Limits, settleIn } from '../../quota/cap.js'
+import { inForce } from '../../quota/chain.js'
+import { follow, isFollowed, unbornCounts } from '../../quota/follow.js'
+import type { Allocation } from '../../quota/draw-down.js'
 import { isLive, type QuotaState, roll } from '../../quota/quota.js'
 import { type Hold, Refills } from '../../quota/refill.js'
 import type { Move } from '../../quota/rolling-window.js'
@@ -9,13 +11,25 @@ import type { Act } from '../rows/act.entity.js'
 import type { AllocationRow } from '../rows/allocation.entity.js'
 import type { ChangeRow } from '../rows/change.entity.js'
 import { NO_CAPS } from '../rows/counted-caps.js'
+import { groupOwner, type GroupRow } from '../rows/group.entity.js'
+import type { HoldRow } from '../rows/hold.entity.js'
 import type { OperationRow } from '../rows/operation.entity.js'
 import type { QuotaRow } from '../rows/quota.entity.js'
 import type { NewEvent } from './new-event.js'
 
 /** The counters that usage changes, and their cycle. */
 const COUNTERS = ['used', 'reserved', 'cycleSeq', 'cycleEndsAt', 'holdDueAt', 'window', 'passed'] as const
-type Counters = Pick<QuotaState, (typeof COUNTERS)[number]>
+/** The same of a member's count, with the period that they belong to: the followed quota may have changed it. */
+const FOLLOWING_COUNTERS = [
+  ...COUNTERS,
+  'cycleUnit',
+  'cycleTimeZone',
+  'cycleAnchorAt',
+  'windowSeconds',
+  'countBeganAt',
+] as const
+type Counters = Pick<QuotaState, (typeof COUNTERS)[number]> &
+  Partial<Pick<QuotaState, (typeof FOLLOWING_COUNTERS)[number]>>
 
 /** An operation with the allocations of its quotas. */
 export interface OperationEntry {
@@ -25,6 +39,8 @@ export interface OperationEntry {
   readonly caps?: readonly CapCount[]
   /** The caps that would have refused it; known only while it is made. */
   readonly wouldRefuse?: readonly number[]
+  /** Did a quota of a group pay or count it? Known only while it is made. */
+  readonly shared?: boolean
   /** Is its act still its only row? See `plain-consume.ts`. */
   readonly plain?: boolean
 }
@@ -50,15 +66,19 @@ interface DueUnitsOfCap {
   subtracted: boolean
 }
 
-/** The part of the working set that belongs to one owner. */
+/** The part of the working set that belongs to one owner, or to a group (`groupOwner`). */
 export interface OwnerWorkingSet<Q extends QuotaRow> {
   readonly ownerId: number
   /** Every quota of the owner that may be live, and those that a request named. */
   readonly quotas: Set<Q>
   /** Open holds: those that the batch opened, and if a refusal may need them, all that are not due. */
   readonly holds: Map<string, Hold>
-  /** Active quotas, payers in draw-down order; undefined after an edit. */
+  /** Its groups, nearest first; undefined for an owner outside groups, and for a group. */
+  chain: readonly number[] | undefined
+  /** What is in force over its chain; undefined after an edit. */
   limits: Limits<Q> | undefined
+  /** The counts among it that do not exist yet. */
+  unborn: readonly Q[]
   /** The times when they can pay more; undefined before a refusal needs them, and after an edit. */
   refills: Refills | undefined
 }
@@ -81,7 +101,13 @@ export class WorkingSet<Q extends QuotaRow> {
   private readonly dueUnits = new Map<string, number>()
   /** The same for caps, by quota, without those recorded meanwhile. */
   private readonly dueUnitsOfCaps = new Map<number, DueUnitsOfCap[]>()
-  /** Owners whose due holds have been read. */
+  /** Groups that a request names, locked. */
+  readonly groups = new Map<number, GroupRow>()
+  /** Members' counts whose stored settings are not those of the quotas that they follow. */
+  readonly outdated = new Set<Q>()
+  /** Owners in groups. */
+  private readonly chained: OwnerWorkingSet<Q>[] = []
+  /** Owners, and groups, whose due holds have been read. */
   readonly dueOwners = new Set<number>()
 
   readonly newActs: Act[] = []
@@ -103,25 +129,98 @@ export class WorkingSet<Q extends QuotaRow> {
   owner(ownerId: number): OwnerWorkingSet<Q> {
     let owner = this.owners.get(ownerId)
     if (owner === undefined) {
-      owner = { ownerId, quotas: new Set(), holds: new Map(), limits: undefined, refills: undefined }
+      owner = {
+        ownerId,
+        quotas: new Set(),
+        holds: new Map(),
+        chain: undefined,
+        limits: undefined,
+        unborn: [],
+        refills: undefined,
+      }
       this.owners.set(ownerId, owner)
     }
     return owner
   }
 
-  /** Adds a quota that was read or created; rolls it. */
+  /** Adds a quota that was read or created; rolls it. The quota that a count follows must have been added. */
   addQuota(quota: Q): void {
     if (this.quotas.has(quota.id)) return
-    const { used, reserved, cycleSeq, cycleEndsAt, holdDueAt, window, passed } = quota
-    this.loaded.set(quota.id, { used, reserved, cycleSeq, cycleEndsAt, holdDueAt, window, passed })
-    roll(quota, this.now)
+    if (quota.follows === null) {
+      const { used, reserved, cycleSeq, cycleEndsAt, holdDueAt, window, passed } = quota
+      this.loaded.set(quota.id, { used, reserved, cycleSeq, cycleEndsAt, holdDueAt, window, passed })
+      roll(quota, this.now)
+    } else {
+      this.loaded.set(quota.id, { ...quota })
+      this.follow(quota)
+    }
     if (quota.cap === null) quota.reserved -= this.dueUnitsOf(quota)
     else for (const due of this.dueUnitsOfCaps.get(quota.id) ?? []) subtractFrom(quota, due)
     this.quotas.set(quota.id, quota)
-    const owner = this.owner(quota.ownerId)
-    owner.quotas.add(quota)
+    this.owner(quota.ownerId).quotas.add(quota)
+    this.settingsChanged(quota)
+  }
+
+  /** Places an owner in a chain of groups, nearest first; call it before a request is decided. */
+  setChain(ownerId: number, chain: readonly number[]): void {
+    const owner = this.owner(ownerId)
+    owner.chain = chain
     owner.limits = undefined
-    owner.refills = undefined
+    this.chained.push(owner)
+  }
+
+  /** Brings a member's count to the present. */
+  private follow(count: Q): void {
+    const followed = this.followedBy(count)
+    follow(count, followed, this.isInChain(count), this.now)
+    if (count.copiesVersion === followed.copiesVersion) return
+    count.copiesVersion = followed.copiesVersion
+    this.outdated.add(count)
+  }
+
+  /** The quota that a member's count follows. */
+  followedBy({ id, follows }: Q): Q {
+    const followed = follows === null ? undefined : this.quotas.get(follows)
+    if (followed === undefined) throw new Error(`quota ${id} was added before the one that it follows`)
+    return followed
+  }
+
+  /** Is the group of a quota in the chain of the quota's owner? */
+  isInChain({ ownerId, groupId }: Q): boolean {
+    return groupId !== null && this.owners.get(ownerId)?.chain?.includes(groupId) === true
+  }
+
+  /** Forgets what is in force for the owner of a quota, and for every owner that draws on it. */
+  private settingsChanged({ ownerId }: Q): void {
+    for (const owner of ownerId < 0 ? this.chained : [this.owner(ownerId)]) {
+      owner.limits = undefined
+      owner.refills = undefined
+    }
+  }
+
+  private countersChanged({ ownerId }: Q): void {
+    if (ownerId < 0) for (const owner of this.chained) owner.refills?.countersChanged()
+    else this.owners.get(ownerId)?.refills?.countersChanged()
+  }
+
+  private holdsChanged(ownerId: number): void {
+    this.owner(ownerId).refills?.holdsChanged()
+    for (const owner of this.chained) owner.refills?.holdsChanged()
+  }
+
+  /** The owners in whose working sets the quotas of a chain are. */
+  private levelsOf({ ownerId }: OwnerWorkingSet<Q>): OwnerWorkingSet<Q>[] {
+    return this.levels(ownerId).map((id) => this.owner(id))
+  }
+
+  /** The owner, and the groups of its chain as owners, nearest first. */
+  levels(ownerId: number): number[] {
+    return [ownerId, ...(this.owner(ownerId).chain ?? []).map(groupOwner)]
+  }
+
+  /** Does one of these quotas belong to a group? */
+  isShared(parts: readonly { readonly quotaId: number }[]): boolean {
+    return this.chained.length > 0 && parts.some(({ quotaId }) => (this.quotas.get(quotaId)?.ownerId ?? 0) < 0)
   }
 
   quota(id: number): Q | undefined {
@@ -162,25 +261,41 @@ export class WorkingSet<Q extends QuotaRow> {
     this.addAct(act)
   }
 
-  /** The owner's active quotas: payers in draw-down order, and caps. */
+  /** What is in force for the owner over its chain. */
   limits(ownerId: number): Limits<Q> {
     const owner = this.owner(ownerId)
     if (owner.limits === undefined) {
-      const { payers, caps } = limitsAt(owner.quotas, this.now)
-      owner.limits = { payers: [...payers].sort(byDrawDown), caps }
+      const [own = [], ...groups] = this.levelsOf(owner).map(({ quotas }) => quotas)
+      owner.unborn = unbornCounts(own, groups, this.now)
+      owner.limits = inForce([owner.unborn.length === 0 ? own : [...own, ...owner.unborn], ...groups], this.now)
     }
     return owner.limits
   }
 
+  /** The owner's counts that do not exist yet, as rows without an id: its first consume or reserve creates them. */
+  unbornCounts(ownerId: number): Omit<Q, 'id'>[] {
+    this.limits(ownerId)
+    return this.owner(ownerId).unborn.map((count) => withoutId({ ...count, ownerId, version: 1, updatedAt: this.now }))
+  }
+
+  /** Adds the owner's new counts. @param ids in the order of `unbornCounts` */
+  addCounts(ownerId: number, ids: readonly number[]): void {
+    const rows = this.unbornCounts(ownerId)
+    for (const [n, row] of rows.entries()) this.addQuota({ ...row, id: ids[n] ?? 0 } as Q)
+  }
+
   /**
-   * The earliest instant from which `amount` could fit, or null. Needs the owner's open holds. Its data is sorted once
-   * for all refusals of a batch.
+   * The earliest instant from which `amount` fits, or null; it does not fit now. Needs the open holds of the owner and
+   * of its groups. Its data is sorted once for all refusals of a batch.
    */
   refillsAt(ownerId: number, amount: number): Instant | null {
     const owner = this.owner(ownerId)
     if (owner.refills === undefined) {
       const { payers, caps } = this.limits(ownerId)
-      owner.refills = new Refills(payers, owner.holds, caps)
+      const levels = this.levelsOf(owner)
+      // A hold may keep units of several levels.
+      const holds = (): Map<string, Hold> => new Map(levels.flatMap((level) => [...level.holds]))
+      owner.refills = new Refills(payers, levels.length === 1 ? owner.holds : { values: () => holds().values() }, caps)
     }
     return owner.refills.at(amount)
   }
@@ -190,11 +305,11 @@ export class WorkingSet<Q extends QuotaRow> {
     return available(this.limits(ownerId))
   }
 
-  /** The number of the owner's live quotas, and of the caps among them. */
+  /** The number of the owner's live quotas, and of the caps among them; counts of groups' quotas are not among them. */
   liveCounts(ownerId: number): { quotas: number; caps: number } {
     const counts = { quotas: 0, caps: 0 }
     for (const quota of this.owner(ownerId).quotas) {
-      if (!isLive(quota, this.now)) continue
+      if (quota.follows !== null || !isLive(quota, this.now)) continue
       counts.quotas += 1
       if (quota.cap !== null) counts.caps += 1
     }
@@ -214,7 +329,7 @@ export class WorkingSet<Q extends QuotaRow> {
       quota.reserved += (by.reserved ?? 0) * amount
       if (by.used === 1 || by.reserved === 1) this.drawnIds.add(quotaId)
       if (by.used === 1) this.watch(quota)
-      this.owner(quota.ownerId).refills?.countersChanged()
+      this.countersChanged(quota)
     }
   }
 
@@ -227,7 +342,7 @@ export class WorkingSet<Q extends QuotaRow> {
     return caps.map((cap) => {
       this.touchedIds.add(cap.id)
       this.drawnIds.add(cap.id)
-      this.owner(cap.ownerId).refills?.countersChanged()
+      this.countersChanged(cap)
       const count = countIn(cap, this.now, move)
       this.watch(cap)
       return count
@@ -243,7 +358,7 @@ export class WorkingSet<Q extends QuotaRow> {
       const cap = this.quotas.get(count.quotaId)
       this.touchedIds.add(count.quotaId)
       if (cap === undefined || !settleIn(cap, count, row.createdAt, move)) continue
-      this.owner(cap.ownerId).refills?.countersChanged()
+      this.countersChanged(cap)
       this.watch(cap)
     }
   }
@@ -269,9 +384,8 @@ export class WorkingSet<Q extends QuotaRow> {
   }
 
   openHold(ownerId: number, hold: Hold): void {
-    const owner = this.owner(ownerId)
-    owner.holds.set(hold.operationId, hold)
-    owner.refills?.holdsChanged()
+    for (const id of this.ownersOf(ownerId, hold)) this.owner(id).holds.set(hold.operationId, hold)
+    this.holdsChanged(ownerId)
     this.newHolds.set(hold.operationId, { ownerId, hold })
     const { expiresAt, allocations, counted } = hold
     const due = ({ quotaId }: { readonly quotaId: number }): void => {
@@ -283,10 +397,25 @@ export class WorkingSet<Q extends QuotaRow> {
   }
 
   closeHold(ownerId: number, operationId: string): void {
-    const owner = this.owner(ownerId)
-    owner.holds.delete(operationId)
-    owner.refills?.holdsChanged()
+    this.owner(ownerId).holds.delete(operationId)
+    if (this.chained.length > 0) for (const owner of this.owners.values()) owner.holds.delete(operationId)
+    this.holdsChanged(ownerId)
     if (!this.newHolds.delete(operationId)) this.closedHolds.push(operationId)
+  }
+
+  /** The owner of a hold, and the groups of whose quotas it keeps units. */
+  private ownersOf(ownerId: number, hold: Hold): Set<number> {
+    const owners = new Set([ownerId])
+    if (this.chained.length > 0)
+      for (const quotaId of quotasOf(hold)) owners.add(this.quotas.get(quotaId)?.ownerId ?? ownerId)
+    return owners
+  }
+
+  /** The rows of the holds to write. */
+  get holdRows(): HoldRow[] {
+    return [...this.newHolds.values()].flatMap(({ ownerId, hold: { operationId, expiresAt }, hold }) =>
+      [...this.ownersOf(ownerId, hold)].map((id) => ({ operationId, ownerId: id, expiresAt })),
+    )
   }
 
   /**
@@ -341,7 +470,7 @@ export class WorkingSet<Q extends QuotaRow> {
     for (const { ownerId, hold } of due) {
       const { operationId, allocations } = hold
       if (this.expiredOperations.has(operationId)) continue
-      if (!all && !quotasOf(hold).some((quotaId) => this.spendsDueUnitsOf(quotaId))) continue
+      if (!all && !this.spendsUnitsOf(hold)) continue
       for (const { quotaId, cycleSeq, amount } of allocations) {
         const cycle = cycleOf(quotaId, cycleSeq)
         this.dueUnits.set(cycle, (this.dueUnits.get(cycle) ?? 0) - amount)
@@ -365,6 +494,11 @@ export class WorkingSet<Q extends QuotaRow> {
       if (due !== undefined) due.amount -= whole
       this.touchedIds.add(quotaId)
     }
+  }
+
+  /** Does the batch spend units of this hold, which is due? */
+  spendsUnitsOf(hold: Hold): boolean {
+    return quotasOf(hold).some((quotaId) => this.spendsDueUnitsOf(quotaId))
   }
 
   private spendsDueUnitsOf(quotaId: number): boolean {
@@ -396,8 +530,8 @@ export class WorkingSet<Q extends QuotaRow> {
    */
   moveDueTimes(next: ReadonlyMap<number, Instant>): void {
     const first = new Map(next)
-    for (const { ownerId, hold } of this.newHolds.values())
-      first.set(ownerId, Math.min(first.get(ownerId) ?? hold.expiresAt, hold.expiresAt))
+    for (const { ownerId, expiresAt } of this.holdRows)
+      first.set(ownerId, Math.min(first.get(ownerId) ?? expiresAt, expiresAt))
     for (const ownerId of this.dueOwners) {
       for (const quota of this.owner(ownerId).quotas) {
         if (quota.holdDueAt === null || quota.holdDueAt > this.now || this.dueUnitsOf(quota) > 0) continue
@@ -415,16 +549,28 @@ export class WorkingSet<Q extends QuotaRow> {
   /** Marks a quota's settings as edited, or its counters as reset: the draw-down order may have changed. */
   markEdited(quota: Q): void {
     this.editedQuotas.set(quota.id, quota)
+    if (isFollowed(quota)) {
+      quota.copiesVersion = (quota.copiesVersion ?? 0) + 1
+      for (const count of this.quotas.values()) if (count.follows === quota.id) this.follow(count)
+    }
     this.passAt.delete(quota.id)
     this.watch(quota)
-    const owner = this.owner(quota.ownerId)
-    owner.limits = undefined
-    owner.refills = undefined
+    this.settingsChanged(quota)
+  }
+
+  /** Has the settings of the owner's counts written as they are now; it is no edit. */
+  writeOutdated(ownerId: number): void {
+    for (const count of this.outdated) if (count.ownerId === ownerId) this.editedQuotas.set(count.id, count)
   }
 
   /** Is there anything to write? */
   get changed(): boolean {
-    return this.newActs.length > 0 || this.expiredOperations.size > 0 || this.changedCounters().length > 0
+    return (
+      this.newActs.length > 0 ||
+      this.editedQuotas.size > 0 ||
+      this.expiredOperations.size > 0 ||
+      this.changedCounters().length > 0
+    )
   }
 
   /** Quotas whose counters changed, with the differences to the stored row. */
@@ -435,7 +581,8 @@ export class WorkingSet<Q extends QuotaRow> {
       const before = this.loaded.get(id)
       if (quota === undefined || before === undefined) continue
       const after = this.stored(quota)
-      const differing = COUNTERS.filter((name) => after[name] !== before[name])
+      const names = quota.follows === null ? COUNTERS : FOLLOWING_COUNTERS
+      const differing = names.filter((name) => after[name] !== before[name])
       if (differing.length === 0) continue
       changed.push({ id, values: Object.fromEntries(differing.map((name) => [name, after[name]])) })
     }
@@ -446,6 +593,10 @@ export class WorkingSet<Q extends QuotaRow> {
 /** Subtracts the units of due holds from a cap's counters. */
 function subtractFrom(cap: QuotaState, due: DueUnitsOfCap): void {
   due.subtracted = settleIn(cap, { quotaId: cap.id, cycleSeq: due.cycleSeq }, due.countedAt, { reserved: -due.amount })
+}
+
+function withoutId<Q extends { id: number }>({ id: _, ...row }: Q): Omit<Q, 'id'> {
+  return row
 }
 
 function cycleOf(quotaId: number, cycleSeq: number): string {

@@ -52,7 +52,7 @@ export class TotalsRebuild<Q extends QuotaRow> {
   async charges(transaction: Transaction, quota: OwnedQuota, from: Instant, last = AFTER_EVERY_ID): Promise<Charge[]> {
     const found = [
       ...(await this.plainConsumes(transaction, quota, last)),
-      ...(await this.others(transaction, quota.quotaId, last)),
+      ...(await this.others(transaction, quota, last)),
     ]
     return found.filter(({ at }) => at >= from)
   }
@@ -135,6 +135,8 @@ export class TotalsRebuild<Q extends QuotaRow> {
     last: string,
   ): Promise<Charge[]> {
     const { act } = this.store
+    // An operation that took from a quota of a group has rows of its own.
+    if (ownerId < 0) return []
     // The consumes that a cap counted are among all those of its owner.
     const [by, value] = byCap ? (['plainOwnerId', ownerId] as const) : (['plainQuotaId', quotaId] as const)
     const countOf = (row: RawRow): number | undefined =>
@@ -176,7 +178,7 @@ export class TotalsRebuild<Q extends QuotaRow> {
   }
 
   /** The charges of operations with rows of their own to one quota. */
-  private async others(transaction: Transaction, quotaId: number, last: string): Promise<Charge[]> {
+  private async others(transaction: Transaction, { quotaId, ownerId }: OwnedQuota, last: string): Promise<Charge[]> {
     const { act, allocation } = this.store
     const operationId = allocation.column('operationId')
     const charges: Charge[] = []
@@ -198,7 +200,7 @@ export class TotalsRebuild<Q extends QuotaRow> {
         transaction,
         acts.map((row) => act.decode(row)),
       )
-      for (const charge of made) if (charge.quotaId === quotaId) charges.push(charge)
+      for (const charge of made) if (charge.quotaId === quotaId && charge.ownerId === ownerId) charges.push(charge)
       if (ids.length < OPERATIONS) return charges
       after = lastId
     }

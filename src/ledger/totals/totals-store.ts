@@ -53,7 +53,7 @@ export class TotalsStore<Q extends QuotaRow> {
     const found = await this.stored(transaction, transaction.dialect === 'mysql' ? 'FOR UPDATE' : '')
     if (found !== undefined) return found
     const first = firstState()
-    for (const { sql, values } of this.store.state.inserts([first])) await transaction.execute(sql, values)
+    for (const { sql, values } of this.store.state.inserts([first], transaction)) await transaction.execute(sql, values)
     return first
   }
 
@@ -92,7 +92,8 @@ export class TotalsStore<Q extends QuotaRow> {
   async add(transaction: Transaction, rows: readonly UsageTotalRow[]): Promise<void> {
     const { usageTotal } = this.store
     const conflict = addition(transaction.dialect, (property) => usageTotal.column(property))
-    for (const { sql, values } of usageTotal.inserts(rows)) await transaction.later(`${sql} ${conflict}`, values)
+    for (const { sql, values } of usageTotal.inserts(rows, transaction))
+      await transaction.later(`${sql} ${conflict}`, values)
   }
 
   /**
@@ -112,20 +113,26 @@ export class TotalsStore<Q extends QuotaRow> {
         `AND ${column('id')} > ? GROUP BY ${group}`,
       [...ownerIds, foldedTo],
     )
+    // Of a group: the acts of all its members, present and past ones.
+    const ofGroups = ownerIds.some((ownerId) => ownerId < 0)
+    const whose = ofGroups ? '' : `AND ${column('ownerId')} IN (${placeholders(ownerIds)}) `
     const others = await transaction.rows(
       `SELECT ${act.columns} FROM ${act.readByKey(transaction.dialect)} WHERE ${column('id')} > ? AND ${column('plainOwnerId')} IS NULL ` +
-        `AND ${column('ownerId')} IN (${placeholders(ownerIds)}) AND ${column('kind')} IN (${placeholders(USAGE_KINDS)})`,
-      [foldedTo, ...ownerIds, ...USAGE_KINDS],
+        `${whose}AND ${column('kind')} IN (${placeholders(USAGE_KINDS)})`,
+      [foldedTo, ...(ofGroups ? [] : ownerIds), ...USAGE_KINDS],
     )
+    const wanted = new Set(ownerIds)
     return [
       ...sums.flatMap((row) => [
         chargeOf(row, { quotaId: Number(row['quota_id']), cycleSeq: Number(row['cycle_seq']) }, false),
         ...chargedByCaps(row),
       ]),
-      ...(await this.charges(
-        transaction,
-        others.map((row) => act.decode(row)),
-      )),
+      ...(
+        await this.charges(
+          transaction,
+          others.map((row) => act.decode(row)),
+        )
+      ).filter(({ ownerId }) => wanted.has(ownerId)),
     ]
   }
 
@@ -211,7 +218,10 @@ export class TotalsStore<Q extends QuotaRow> {
     return rows.map((row) => act.decode(row))
   }
 
-  /** The charges of acts, according to their operations. */
+  /**
+   * The charges of acts, according to their operations. A charge to a group's quota is one of the group; if the quota
+   * paid it, it is one of the operation's owner, too.
+   */
   async charges(transaction: Transaction, acts: readonly UsageAct[]): Promise<Charge[]> {
     const operations = await this.operationsOf(transaction, acts)
     const slice = new TimeSlice()
@@ -220,7 +230,17 @@ export class TotalsStore<Q extends QuotaRow> {
       if (slice.spent) await slice.next()
       charges.push(...chargesOf(act, operations.get(act.operationId ?? '')))
     }
-    return charges
+    return this.withGroups(transaction, charges)
+  }
+
+  private async withGroups(transaction: Transaction, charges: readonly Charge[]): Promise<Charge[]> {
+    const groups = await this.store.groupsOfQuotas(transaction, [...new Set(charges.map(({ quotaId }) => quotaId))])
+    if (groups.size === 0) return [...charges]
+    return charges.flatMap((charge) => {
+      const ownerId = groups.get(charge.quotaId)
+      if (ownerId === undefined) return [charge]
+      return charge.byCap ? [{ ...charge, ownerId }] : [charge, { ...charge, ownerId }]
+    })
   }
 
   /** The usage of these owners' quotas according to the totals, by quota and cycle. */

@@ -52,16 +52,22 @@ export class Retention<Q extends QuotaRow> {
   /**
    * Examines the next acts and removes those that may be removed.
    * @param after the last examined act; empty at first
+   * @param before no younger act is removed: the time from which the ledger is said to be complete. It does not move
+   *   when a day ends during the removal
    * @param days retention
    * @returns the number of removed rows, and the last examined act; undefined at the end
    */
-  async removeActs(after: string, days: number): Promise<{ removed: number; last: string | undefined }> {
+  async removeActs(
+    after: string,
+    before: Instant,
+    days: number,
+  ): Promise<{ removed: number; last: string | undefined }> {
     const { act } = this.store
     const id = act.column('id')
     const rows = await this.transactions.read((transaction) =>
       transaction.rows(
         `SELECT ${act.columns} FROM ${act.readByKey(transaction.dialect)} WHERE ${id} > ? AND ${id} < ? ORDER BY ${id} LIMIT ${STEP}`,
-        [after, firstIdAt(this.cutoff(days))],
+        [after, firstIdAt(before)],
       ),
     )
     const acts = rows.map((row) => act.decode(row))
@@ -75,7 +81,7 @@ export class Retention<Q extends QuotaRow> {
       // An owner without a row cannot be locked; the next create or consume creates it.
       const locked = new Set(await this.store.lockOwners(transaction, ownerIds))
       const { foldedTo } = await this.totals.lockState(transaction)
-      const cutoff = await this.confirmedCutoff(transaction, days)
+      const cutoff = Math.min(before, await this.confirmedCutoff(transaction, days))
       const mine = ({ ownerId, id, at }: ActRow): boolean => locked.has(ownerId) && id <= foldedTo && at < cutoff
       const { inRows, acts: gone } = await this.removable(transaction, roots.filter(mine), cutoff, foldedTo)
       const ids = [...gone, ...edits.filter(mine).map((edit) => edit.id)]

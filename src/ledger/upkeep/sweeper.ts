@@ -1,6 +1,6 @@
-import { Logger, type OnApplicationBootstrap, type OnModuleDestroy } from '@nestjs/common'
 import type { Clock } from '../../clock/clock.js'
 import { instantFromStore } from '../../database/column.js'
+import { PeriodicTask } from '../../database/periodic-task.js'
 import { placeholders } from '../../database/row-codec.js'
 import type { TransactionRunner } from '../../database/transaction-runner.js'
 import type { QuotaReader } from '../read/quota-reader.js'
@@ -9,11 +9,14 @@ import { oldestKept } from '../rows/refusal.entity.js'
 import { beginningOf } from '../rows/utc-step.js'
 import { refusalTotals, TotalsStore } from '../totals/totals-store.js'
 import { MAX_EXPIRED_AT_ONCE } from '../write/holds.js'
+import { straightJoin } from '../store/ledger-store.js'
 import type { Ledger } from '../write/ledger.js'
 
 const EVERY_MS = 2_000
 /** The maximum number of quotas per step, so that a step holds locks only briefly. */
 const STEP = 500
+/** The maximum number of members' counts per step. */
+const COUNTS_STEP = 200
 
 /** Lets requests run between two steps: on SQLite, a step blocks the event loop. */
 async function yieldToRequests(): Promise<void> {
@@ -21,15 +24,13 @@ async function yieldToRequests(): Promise<void> {
 }
 
 /**
- * Cleans up in the background: records that quotas and holds have expired, and renews shared counts. Correctness does
- * not depend on it, only speed. Any number of instances may run it: each step states its condition in the statement or
- * runs under the owner's lock.
+ * Cleans up in the background: records that quotas and holds have expired, writes what members' counts follow, and
+ * renews shared counts of rows. No decision depends on it, only speed, and lists of members' counts. Any number of
+ * instances may run it: each step states its condition in the statement or runs under the owner's lock.
  */
-export class Sweeper<Q extends QuotaRow> implements OnApplicationBootstrap, OnModuleDestroy {
-  private readonly logger: Logger
+export class Sweeper<Q extends QuotaRow> {
+  readonly task: PeriodicTask
   private readonly totals: TotalsStore<Q>
-  private timer: NodeJS.Timeout | undefined
-  private running: Promise<void> | undefined
 
   constructor(
     private readonly ledger: Ledger<Q>,
@@ -37,34 +38,14 @@ export class Sweeper<Q extends QuotaRow> implements OnApplicationBootstrap, OnMo
     private readonly transactions: TransactionRunner,
     private readonly clock: Clock,
   ) {
-    this.logger = new Logger(`${ledger.channel.name} sweeper`)
     this.totals = new TotalsStore(ledger.store)
-  }
-
-  onApplicationBootstrap(): void {
-    this.timer = setInterval(() => {
-      // Another part has logged the outage and watches it.
-      if (this.transactions.reach !== 'all') return
-      this.running ??= this.sweep()
-        .catch((error: unknown) => {
-          this.logger.warn(`sweep failed, retrying later: ${String(error)}`)
-        })
-        .finally(() => {
-          this.running = undefined
-        })
-    }, EVERY_MS)
-    this.timer.unref()
-  }
-
-  async onModuleDestroy(): Promise<void> {
-    clearInterval(this.timer)
-    await this.running
+    this.task = new PeriodicTask(transactions, `${ledger.channel.name} sweeper`, EVERY_MS, async () => this.sweep())
   }
 
   /** Runs everything that is due, step by step. Steps that depend on the time run only while the clock is steady. */
   async sweep(): Promise<void> {
     if (this.clock.steady) await this.expire()
-    await this.setOwnersOfChanges()
+    await this.followCounts()
     while (this.clock.steadyForRemoval && (await this.dropRefusals()) > 0) await yieldToRequests()
     await this.reader.refreshCounts()
   }
@@ -135,24 +116,32 @@ export class Sweeper<Q extends QuotaRow> implements OnApplicationBootstrap, OnMo
     return rows.length
   }
 
-  /** Sets the owner of changes that an instance of release 0.1.0 wrote next to this one. */
-  private async setOwnersOfChanges(): Promise<void> {
-    const { change, quota } = this.ledger.store
-    const [id, ownerId] = [change.column('id'), change.column('ownerId')]
+  /** Writes the settings of outdated counts, owner by owner: an edit of what they follow may have changed many. */
+  private async followCounts(): Promise<void> {
+    let first: number | undefined
+    for (;;) {
+      const ownerIds = await this.outdatedOwners()
+      await Promise.all([...new Set(ownerIds)].map(async (ownerId) => this.ledger.follow(ownerId)))
+      // What remains after its step is not retried at once.
+      if (ownerIds.length < COUNTS_STEP || ownerIds[0] === first) return
+      first = ownerIds[0]
+      await yieldToRequests()
+    }
+  }
+
+  private async outdatedOwners(): Promise<number[]> {
+    const { quota } = this.ledger.store
+    const { dialect } = this.transactions
+    const [ownerId, version] = [quota.column('ownerId'), quota.column('copiesVersion')]
     const rows = await this.transactions.read((transaction) =>
       transaction.rows(
-        `SELECT ${id} AS id FROM ${change.readBy(this.transactions.dialect, ['ownerId', 'id'])} WHERE ${ownerId} IS NULL ORDER BY ${id} LIMIT ${STEP}`,
+        `SELECT c.${ownerId} AS owner_id FROM ${quota.readBy(dialect, ['ownerId', 'deletedAt', 'id'], 'f')} ` +
+          `${straightJoin(dialect)} ${quota.readBy(dialect, ['follows', 'copiesVersion'], 'c')} ` +
+          `ON c.${quota.column('follows')} = f.${quota.column('id')} AND c.${version} < f.${version} ` +
+          `WHERE f.${ownerId} < 0 AND f.${quota.column('per')} = 'member' LIMIT ${COUNTS_STEP}`,
       ),
     )
-    if (rows.length === 0) return
-    const ids = rows.map((row) => Number(row['id']))
-    await this.transactions.write((transaction) =>
-      transaction.execute(
-        `UPDATE ${change.table} SET ${ownerId} = (SELECT q.${quota.column('ownerId')} FROM ${quota.table} q ` +
-          `WHERE q.${quota.column('id')} = ${change.table}.${change.column('quotaId')}) WHERE ${id} IN (${placeholders(ids)})`,
-        ids,
-      ),
-    )
+    return rows.map((row) => Number(row['owner_id']))
   }
 
   /** Expires due holds. @returns their operation ids, the earliest first; at most those of one step */
@@ -162,7 +151,7 @@ export class Sweeper<Q extends QuotaRow> implements OnApplicationBootstrap, OnMo
     const rows = await this.transactions.read((transaction) =>
       transaction.rows(
         `SELECT ${hold.column('operationId')} AS id, ${hold.column('ownerId')} AS owner_id FROM ${hold.table} ` +
-          `WHERE ${expiresAt} <= ? ORDER BY ${expiresAt}, ${hold.column('operationId')} LIMIT ${MAX_EXPIRED_AT_ONCE}`,
+          `WHERE ${expiresAt} <= ? AND ${hold.column('ownerId')} > 0 ORDER BY ${expiresAt}, ${hold.column('operationId')} LIMIT ${MAX_EXPIRED_AT_ONCE}`,
         [hold.bind('expiresAt', this.clock.now())],
       ),
     )

@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { Logger, type OnApplicationBootstrap, type OnModuleDestroy } from '@nestjs/common'
 import type { Clock } from '../../clock/clock.js'
 import { leaseFor } from '../../database/lease.js'
+import { PeriodicTask } from '../../database/periodic-task.js'
 import type { TransactionRunner } from '../../database/transaction-runner.js'
 import type { Instant } from '../../time/instant.js'
 import { instantOfId } from '../rows/act-id.js'
@@ -48,9 +49,7 @@ export class Upkeep<Q extends QuotaRow> implements OnApplicationBootstrap, OnMod
   private readonly logger: Logger
   /** This instance's id in the lease. */
   readonly id = randomUUID()
-  private timer: NodeJS.Timeout | undefined
-  private running: Promise<void> | undefined
-  private readonly stop = new AbortController()
+  private readonly task: PeriodicTask
   /** The state found last. */
   private known: LedgerStateRow | undefined
   private behindSince: Instant | undefined
@@ -69,7 +68,9 @@ export class Upkeep<Q extends QuotaRow> implements OnApplicationBootstrap, OnMod
   ) {
     this.totals = new TotalsUpdater(ledger.store, transactions, clock)
     this.retention = new Retention(ledger.store, transactions, clock)
-    this.logger = new Logger(`${ledger.channel.name} upkeep`)
+    const name = `${ledger.channel.name} upkeep`
+    this.logger = new Logger(name)
+    this.task = new PeriodicTask(transactions, name, EVERY_MS, async () => this.round())
   }
 
   /** The time from which the ledger is complete; null if nothing was ever removed. */
@@ -98,32 +99,17 @@ export class Upkeep<Q extends QuotaRow> implements OnApplicationBootstrap, OnMod
   async onApplicationBootstrap(): Promise<void> {
     // Before the first request, so that new ids are greater than the watermark.
     await this.look().catch((error: unknown) => this.logFailure(error))
-    this.timer = setInterval(() => {
-      // Another part has logged the outage and watches it.
-      if (this.transactions.reach !== 'all') return
-      this.running ??= this.round()
-        .catch((error: unknown) => this.logFailure(error))
-        .finally(() => {
-          this.running = undefined
-        })
-    }, EVERY_MS)
-    this.timer.unref()
   }
 
   async onModuleDestroy(): Promise<void> {
-    this.stop.abort()
-    clearInterval(this.timer)
-    await this.running
+    await this.task.stop()
     if (this.known?.holder === this.id && this.transactions.reach === 'all') {
       // Otherwise the next instance waits until the lease expires.
       await this.moveLease(this.id, null).catch((error: unknown) => this.logFailure(error))
     }
   }
 
-  /**
-   * Reads the progress of upkeep, and makes this instance assign ids greater than the watermark: an instance of a
-   * previous version may have added up acts that are not closed.
-   */
+  /** Reads the progress of upkeep, and makes this instance assign ids greater than the watermark. */
   async look(): Promise<LedgerStateRow> {
     const state = await this.totals.state()
     this.behindSince = await this.totals.behindSince()
@@ -134,7 +120,7 @@ export class Upkeep<Q extends QuotaRow> implements OnApplicationBootstrap, OnMod
     if (ahead > 0 && !this.aheadLogged) {
       this.logger.error(
         `the watermark of the totals is ${Math.round(ahead / 1000)} s in the future, set by a wrong clock: no acts are added up until then. ` +
-          'npm run verify reports it',
+          'node dist/src/verify.js reports it',
       )
     }
     this.aheadLogged = ahead > 0
@@ -177,7 +163,7 @@ export class Upkeep<Q extends QuotaRow> implements OnApplicationBootstrap, OnMod
       await this.advance('beginsAt', cutoff)
       let after = ''
       const done = await this.paced(async () => {
-        const { removed, last } = await this.retention.removeActs(after, days)
+        const { removed, last } = await this.retention.removeActs(after, cutoff, days)
         this.observer?.removed('act', removed)
         if (last !== undefined) after = last
         return last !== undefined
@@ -193,12 +179,12 @@ export class Upkeep<Q extends QuotaRow> implements OnApplicationBootstrap, OnMod
    */
   private async paced(step: () => Promise<boolean>): Promise<boolean> {
     let renewed = performance.now()
-    while (!this.stop.signal.aborted && this.clock.steady) {
+    while (!this.task.signal.aborted && this.clock.steady) {
       const began = performance.now()
       if (!(await step())) return true
       const took = performance.now() - began
       const lag = this.foldLagMs ?? Infinity
-      const { signal } = this.stop
+      const { signal } = this.task
       const pause = Math.min(MAX_PAUSE_MS, took * (lag > FAR_BEHIND_MS ? SHORT_REST : REST))
       await sleep(pause, undefined, { ref: false, signal }).catch(() => undefined)
       if (performance.now() - renewed > LEASE_MS / 3) {

@@ -1,5 +1,6 @@
-import { Logger, type OnApplicationBootstrap, type OnModuleDestroy } from '@nestjs/common'
+import { Logger } from '@nestjs/common'
 import type { Clock } from '../../clock/clock.js'
+import { PeriodicTask } from '../../database/periodic-task.js'
 import type { TransactionRunner } from '../../database/transaction-runner.js'
 import type { Instant } from '../../time/instant.js'
 import { findingLine, type Page, type Verification } from './verifier.js'
@@ -15,11 +16,8 @@ const MAX_TOLD = 20
  * Verifies all rows in the background, page by page, again and again, so that contradictions between counters and
  * ledger become known. Only reads. Each instance runs its own.
  */
-export class BackgroundVerifier implements OnApplicationBootstrap, OnModuleDestroy {
+export class BackgroundVerifier {
   private readonly logger: Logger
-  private timer: NodeJS.Timeout | undefined
-  private running: Promise<unknown> | undefined
-  private readonly stopping = new AbortController()
   private pages: AsyncGenerator<Page> | undefined
   private foundSoFar = 0
   private foundBefore = 0
@@ -29,11 +27,13 @@ export class BackgroundVerifier implements OnApplicationBootstrap, OnModuleDestr
   /** @param enabled false: only `pass` verifies */
   constructor(
     private readonly verification: Pick<Verification, 'channel' | 'pages'>,
-    private readonly transactions: TransactionRunner,
+    transactions: TransactionRunner,
     private readonly clock: Clock,
-    private readonly enabled: boolean,
+    enabled: boolean,
   ) {
-    this.logger = new Logger(`${verification.channel} drift`)
+    const name = `${verification.channel} drift`
+    this.logger = new Logger(name)
+    if (enabled) new PeriodicTask(transactions, name, EVERY_MS, async (signal) => this.run(signal), 'reads')
   }
 
   get channel(): string {
@@ -45,24 +45,14 @@ export class BackgroundVerifier implements OnApplicationBootstrap, OnModuleDestr
     return Math.max(this.foundBefore, this.foundSoFar)
   }
 
-  onApplicationBootstrap(): void {
-    if (this.enabled) this.later(EVERY_MS)
-  }
-
-  async onModuleDestroy(): Promise<void> {
-    this.stopping.abort()
-    clearTimeout(this.timer)
-    await this.running
-  }
-
   /** Verifies the remaining rows of the pass, without pauses. */
   async pass(): Promise<void> {
     while (!(await this.step()));
   }
 
   /** Verifies the next page. @returns whether the pass is complete */
-  private async step(): Promise<boolean> {
-    this.pages ??= this.verification.pages(this.stopping.signal)
+  private async step(signal?: AbortSignal): Promise<boolean> {
+    this.pages ??= this.verification.pages(signal)
     const next = (await this.pages.next()) as IteratorResult<Page, undefined>
     if (next.done === true) {
       this.foundBefore = this.foundSoFar
@@ -75,7 +65,7 @@ export class BackgroundVerifier implements OnApplicationBootstrap, OnModuleDestr
       this.foundSoFar += 1
       if (this.foundSoFar <= MAX_TOLD) this.logger.error(findingLine(this.channel, finding))
       else if (this.foundSoFar === MAX_TOLD + 1)
-        this.logger.error('further contradictions are not logged: npm run verify lists all of them')
+        this.logger.error('further contradictions are not logged: node dist/src/verify.js lists all of them')
     }
     return false
   }
@@ -85,27 +75,16 @@ export class BackgroundVerifier implements OnApplicationBootstrap, OnModuleDestr
     this.foundSoFar = 0
   }
 
-  private later(pauseMs: number): void {
-    if (this.stopping.signal.aborted) return
-    this.timer = setTimeout(() => {
-      const began = performance.now()
-      this.running = this.attempt().finally(() => {
-        this.later(Math.max(EVERY_MS, PAUSES * (performance.now() - began)))
-      })
-    }, pauseMs)
-    this.timer.unref()
-  }
-
-  private async attempt(): Promise<void> {
-    // Another part has logged the outage and watches it.
-    if (this.transactions.reach === 'none') return
+  /** Verifies a page. @returns the pause after it, in milliseconds */
+  private async run(signal: AbortSignal): Promise<number> {
+    const began = performance.now()
     try {
-      await this.step()
+      await this.step(signal)
     } catch (error) {
-      if (this.stopping.signal.aborted) return
       // The findings of a failed pass are logged but not counted; the next pass finds them again.
-      this.logger.warn(`the background verification failed, starting again: ${String(error)}`)
       this.begin()
+      throw error
     }
+    return PAUSES * (performance.now() - began)
   }
 }

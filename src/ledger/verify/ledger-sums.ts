@@ -1,6 +1,6 @@
 import { TimeSlice } from '../../clock/time-slice.js'
 import { instantFromStore } from '../../database/column.js'
-import type { Dialect, RawRow, Scalar } from '../../database/row-codec.js'
+import { type Dialect, placeholders, type RawRow, type Scalar } from '../../database/row-codec.js'
 import type { Transaction } from '../../database/transaction-runner.js'
 import type { CapCount } from '../../quota/cap.js'
 import { type Allocation, cut } from '../../quota/draw-down.js'
@@ -32,10 +32,13 @@ export interface LedgerSum {
   window: RollingWindow | null
   /** The usage according to the totals and the acts after them; undefined if the totals are too far behind. */
   totalled: number | undefined
+  /** The sums of all counts: of the remaining rows, and according to the totals and the acts after them. */
+  ever: number
+  everTotalled: number
 }
 
 /** A range of owners: those after the first, up to the last. */
-interface OwnerRange {
+export interface OwnerRange {
   readonly after: number
   readonly last: number
 }
@@ -43,7 +46,7 @@ interface OwnerRange {
 /** The end of a page; it may be within the rows of an owner. */
 interface PageEnd {
   readonly ownerId: number
-  readonly id: string
+  readonly id: Scalar
 }
 
 /** Totals that are further behind are being built for the first time. */
@@ -67,7 +70,7 @@ export class LedgerSums<Q extends QuotaRow> {
   /**
    * Returns the sums of quotas, each for its current count.
    * @param transaction a snapshot
-   * @param ownerIds the owners of the quotas, ascending
+   * @param ownerIds the owners of the quotas, ascending; either groups or others
    * @param running the quotas
    * @param now windows contain what still counts after this time
    */
@@ -81,7 +84,15 @@ export class LedgerSums<Q extends QuotaRow> {
     let longest = 0
     for (const [quotaId, { windowSeconds }] of running) {
       const window = windowSeconds === null ? null : EMPTY_WINDOW
-      sums.set(quotaId, { used: 0, reserved: 0, firstHoldAt: null, window, totalled: undefined })
+      sums.set(quotaId, {
+        used: 0,
+        reserved: 0,
+        firstHoldAt: null,
+        window,
+        totalled: undefined,
+        ever: 0,
+        everTotalled: 0,
+      })
       longest = Math.max(longest, windowSeconds ?? 0)
     }
     const [first] = ownerIds
@@ -90,12 +101,20 @@ export class LedgerSums<Q extends QuotaRow> {
     const owners = { after: first - 1, last }
     const sumOf = (quotaId: number, cycleSeq: number): LedgerSum | undefined =>
       running.get(quotaId)?.cycleSeq === cycleSeq ? sums.get(quotaId) : undefined
-    const builder = new SumBuilder(sumOf, running, now)
+    const builder = new SumBuilder(sums, sumOf, running, now)
     // No window counts anything older.
     const since = longest === 0 ? MAX_INSTANT : now - 2 * longest * 1000
-    await this.addPlainConsumes(transaction, owners, builder, since)
-    await this.addOperations(transaction, owners, builder)
-    await this.addTotals(transaction, ownerIds, sums, sumOf)
+    if (last < 0)
+      for (const [quotaId, sum] of sums) {
+        const alone = new Map([[quotaId, sum]])
+        const one: SumOf = (id, cycleSeq) => (id === quotaId ? sumOf(id, cycleSeq) : undefined)
+        await this.addOperationsOf(transaction, quotaId, new SumBuilder(alone, one, running, now))
+      }
+    else {
+      await this.addPlainConsumes(transaction, owners, builder, since)
+      await this.addOperations(transaction, owners, builder)
+    }
+    await this.addTotals(transaction, ownerIds, sums, sumOf, now)
     return sums
   }
 
@@ -104,12 +123,14 @@ export class LedgerSums<Q extends QuotaRow> {
     ownerIds: readonly number[],
     sums: ReadonlyMap<number, LedgerSum>,
     sumOf: SumOf,
+    now: Instant,
   ): Promise<void> {
     for (;;) {
       const { foldedTo, beginsAt } = await this.totals.state(transaction)
       const newest = (await this.totals.newestAct(transaction)) ?? ''
       const first = await this.totals.nthAct(transaction, foldedTo, newest, 1)
-      const behind = first === undefined ? 0 : instantOfId(newest) - instantOfId(first)
+      // A wrong clock makes ids in the future.
+      const behind = first === undefined ? 0 : Math.min(now, instantOfId(newest)) - instantOfId(first)
       if (beginsAt === null && behind > MAX_BEHIND_MS) return
       const totals = await this.totals.used(transaction, ownerIds)
       const rest = await this.totals.rest(transaction, foldedTo, ownerIds)
@@ -120,8 +141,9 @@ export class LedgerSums<Q extends QuotaRow> {
         ...totals,
         ...rest.map((charge) => ({ ...charge, amount: charge.charged - charge.refunded })),
       ]) {
-        const sum = sumOf(quotaId, cycleSeq)
+        const [sum, ever] = [sumOf(quotaId, cycleSeq), sums.get(quotaId)]
         if (sum !== undefined) sum.totalled = (sum.totalled ?? 0) + amount
+        if (ever !== undefined) ever.everTotalled += amount
       }
       return
     }
@@ -160,32 +182,65 @@ export class LedgerSums<Q extends QuotaRow> {
 
   /** Adds operations with rows: their kept units are a prefix of their allocations. */
   private async addOperations(transaction: Transaction, owners: OwnerRange, builder: SumBuilder): Promise<void> {
-    const { operation, allocation, act } = this.store
+    const { operation } = this.store
     const { dialect } = transaction
     const [id, ownerId] = [operation.column('id'), operation.column('ownerId')]
     const from = operation.readBy(dialect, ['ownerId', 'id'])
-    const slice = new TimeSlice()
     const size = OPERATIONS[dialect]
     await everyPage(owners, size, async (range, values) => {
-      const rows = await transaction.rows(
-        `SELECT o.id, o.owner_id, o.state, o.kept, o.expires_at, a.${allocation.column('position')} AS position, ` +
-          `a.${allocation.column('quotaId')} AS quota_id, a.${allocation.column('cycleSeq')} AS cycle_seq, a.${allocation.column('amount')} AS amount, a.${allocation.column('countedAt')} AS counted_at, ` +
-          `p.${act.column('plainQuotaId')} AS plain_quota_id, p.${act.column('cycleSeq')} AS plain_cycle_seq, p.${act.column('amount')} AS plain_amount, ` +
-          `p.${act.column('caps')} AS plain_caps, p.${act.column('at')} AS plain_at ` +
-          `FROM (SELECT ${id} AS id, ${ownerId} AS owner_id, ${operation.column('kind')} AS kind, ${operation.column('state')} AS state, ` +
-          `${operation.column('charged')} - ${operation.column('refunded')} AS kept, ${operation.column('expiresAt')} AS expires_at FROM ${from} ` +
-          `WHERE ${range(ownerId, id)} ORDER BY ${ownerId}, ${id} LIMIT ${size}) o ` +
-          `LEFT JOIN ${allocation.readByKey(dialect, 'a')} ON a.${allocation.column('operationId')} = o.id ` +
-          `LEFT JOIN ${act.readByKey(dialect, 'p')} ON o.kind = 'consume' AND p.${act.column('id')} = o.id`,
-        values,
-      )
-      const byId = groupBy(rows, (row) => row['id'])
-      for (const parts of byId.values()) {
-        if (slice.spent) await slice.next()
-        builder.operation(parts)
-      }
-      return { read: byId.size, end: lastOf(rows) }
+      const which = `FROM ${from} WHERE ${range(ownerId, id)} ORDER BY ${ownerId}, ${id} LIMIT ${size}`
+      const rows = await this.addRows(transaction, which, values, builder)
+      return { read: new Set(rows.map((row) => row['id'])).size, end: lastOf(rows) }
     })
+  }
+
+  /** Adds the operations of all members, present and past ones, that took from a quota of a group. */
+  private async addOperationsOf(transaction: Transaction, quotaId: number, builder: SumBuilder): Promise<void> {
+    const { operation, allocation } = this.store
+    const { dialect } = transaction
+    const [id, ofQuota] = [allocation.column('operationId'), allocation.column('quotaId')]
+    const size = OPERATIONS[dialect]
+    for (let after: Scalar = ''; ;) {
+      const found = await transaction.rows(
+        `SELECT DISTINCT ${id} AS id FROM ${allocation.readBy(dialect, ['quotaId', 'operationId'])} WHERE ${ofQuota} = ? AND ${id} > ? ORDER BY ${id} LIMIT ${size}`,
+        [quotaId, after],
+      )
+      const ids = found.map((row) => row['id'] as string)
+      const last = ids.at(-1)
+      if (last === undefined) return
+      const which = `FROM ${operation.readByKey(dialect)} WHERE ${operation.column('id')} IN (${placeholders(ids)})`
+      await this.addRows(transaction, which, ids, builder)
+      if (ids.length < size) return
+      after = last
+    }
+  }
+
+  /** Adds operations with their allocations. @returns the rows */
+  private async addRows(
+    transaction: Transaction,
+    which: string,
+    values: readonly Scalar[],
+    builder: SumBuilder,
+  ): Promise<RawRow[]> {
+    const { operation, allocation, act } = this.store
+    const { dialect } = transaction
+    const slice = new TimeSlice()
+    const rows = await transaction.rows(
+      `SELECT o.id, o.owner_id, o.state, o.kept, o.expires_at, a.${allocation.column('position')} AS position, ` +
+        `a.${allocation.column('quotaId')} AS quota_id, a.${allocation.column('cycleSeq')} AS cycle_seq, a.${allocation.column('amount')} AS amount, a.${allocation.column('countedAt')} AS counted_at, ` +
+        `p.${act.column('plainQuotaId')} AS plain_quota_id, p.${act.column('cycleSeq')} AS plain_cycle_seq, p.${act.column('amount')} AS plain_amount, ` +
+        `p.${act.column('caps')} AS plain_caps, p.${act.column('at')} AS plain_at ` +
+        `FROM (SELECT ${operation.column('id')} AS id, ${operation.column('ownerId')} AS owner_id, ${operation.column('kind')} AS kind, ${operation.column('state')} AS state, ` +
+        `${operation.column('charged')} - ${operation.column('refunded')} AS kept, ${operation.column('expiresAt')} AS expires_at ${which}) o ` +
+        `LEFT JOIN ${allocation.readByKey(dialect, 'a')} ON a.${allocation.column('operationId')} = o.id ` +
+        `LEFT JOIN ${act.readByKey(dialect, 'p')} ON o.kind = 'consume' AND p.${act.column('id')} = o.id`,
+      values,
+    )
+    for (const parts of groupBy(rows, (row) => row['id']).values()) {
+      if (slice.spent) await slice.next()
+      builder.operation(parts)
+    }
+    return rows
   }
 }
 
@@ -194,6 +249,7 @@ type SumOf = (quotaId: number, cycleSeq: number) => LedgerSum | undefined
 /** Accumulates the sums, row by row. */
 class SumBuilder {
   constructor(
+    private readonly sums: ReadonlyMap<number, LedgerSum>,
     private readonly sumOf: SumOf,
     private readonly running: ReadonlyMap<number, Running>,
     private readonly now: Instant,
@@ -234,6 +290,8 @@ class SumBuilder {
   }
 
   private use(count: CapCount, units: number, at: Instant | null = null): void {
+    const ever = this.sums.get(count.quotaId)
+    if (ever !== undefined) ever.ever += units
     const sum = this.sumOf(count.quotaId, count.cycleSeq)
     if (sum === undefined) return
     sum.used += units
@@ -270,7 +328,7 @@ function instantOrNull(value: unknown): Instant | null {
 
 /** Returns the last row of a page, in order of owner and id. */
 function lastOf(rows: readonly RawRow[]): PageEnd | undefined {
-  let last: PageEnd | undefined
+  let last: { ownerId: number; id: string } | undefined
   for (const row of rows) {
     const place = { ownerId: Number(row['owner_id']), id: row['id'] as string }
     if (last === undefined || place.ownerId > last.ownerId || (place.ownerId === last.ownerId && place.id > last.id))
@@ -285,7 +343,7 @@ function lastOf(rows: readonly RawRow[]): PageEnd | undefined {
  * statement is one range of the index.
  * @param read reads the page of a range; returns the number of rows and the end of the page
  */
-async function everyPage(
+export async function everyPage(
   { after, last }: OwnerRange,
   size: number,
   read: (

@@ -3,29 +3,29 @@ import type { Clock } from '../../clock/clock.js'
 import { StoreUnavailable, type Transaction, type TransactionRunner } from '../../database/transaction-runner.js'
 import type { Channel } from '../rows/channel.js'
 import { groupBy } from '../rows/group-by.js'
+import { groupOf } from '../rows/group.entity.js'
 import type { QuotaRow } from '../rows/quota.entity.js'
 import { storedJson } from '../rows/stored-json.js'
 import { LedgerStore } from '../store/ledger-store.js'
-import { ActCheck, missingKeyIndex } from './verify-acts.js'
+import { ActCheck } from './verify-acts.js'
 import { ChangeCheck } from './verify-changes.js'
-import { type Check, type Finding, insert, type Mended, type Rule, type Subject } from './verify-check.js'
+import type { Check, Finding, Mended, Subject } from './verify-check.js'
+import { EventCheck } from './verify-events.js'
 import { OperationCheck } from './verify-operations.js'
-import { QuotaCheck, VERIFY } from './verify-quotas.js'
-import { WatermarkCheck } from './verify-watermark.js'
+import { QuotaCheck } from './verify-quotas.js'
+import { VERIFY } from './verify-settings.js'
+import { TableCheck } from './verify-tables.js'
 
 /** The result of one page. */
 export interface Page {
-  /** The name of the subjects: `operations`. */
+  /** The name of the rows: `operations`. */
   readonly what: string
-  /** The number of subjects. */
+  /** The number of rows. */
   readonly count: number
   readonly findings: readonly Finding[]
 }
 
-/**
- * The outcome of a repair: mended; gone before the repair; or left, since the right value is unknown or the owner stays
- * locked.
- */
+/** The outcome of a repair: mended; gone before the repair; or left to a person, or since the owner stays locked. */
 export type Repaired = 'mended' | 'gone' | 'left'
 
 /** Verifies and repairs all rows of a channel. */
@@ -36,47 +36,26 @@ export interface Verification {
    * @param signal aborts before the next statement, with an error
    */
   pages(signal?: AbortSignal): AsyncGenerator<Page>
-  /** The same in parts that may run concurrently, if nothing is repaired. */
+  /** The same in two parts of about equal work, which may run concurrently. */
   parts(signal?: AbortSignal): readonly AsyncGenerator<Page>[]
-  /** Returns the approximate numbers of rows, by the name of the subjects. */
+  /** Returns the approximate numbers of rows, by their name. */
   sizes(): Promise<Record<string, number>>
   /** Repairs the findings of a page whose right values can be derived. @returns the outcome of each */
   repair(findings: readonly Finding[], requestId: string): Promise<Map<Finding, Repaired>>
 }
 
-/** Rules about the sums of an owner's ledger. */
-const OF_SUMS: readonly Rule[] = ['counters', 'totals']
-
-/** Rules about the ledger itself. If such a finding remains, the owner's counters are not lowered. */
-const OF_THE_LEDGER: readonly Rule[] = [
-  'operation_act',
-  'operation_missing',
-  'operation_state',
-  'settled_once',
-  'allocations',
-  'act',
-  'plain_consume',
-  'key',
-]
-
-/** The owner has no row to lock. */
-class LockRowMissing extends Error {}
-
 /**
  * Compares the rows of a channel with the ledger's invariants (src/ledger/README.md), on a store in use. Each page
  * reads one snapshot, so concurrent writes cause no findings.
  *
- * A repair takes the owner's lock, as every write does, and examines the rows again under it. Operations are repaired
- * before quotas: counters are derived from the repaired ledger, and not lowered if the ledger could not be repaired.
+ * A repair takes the owner's lock, as every write does, and examines the owner again under it. It raises counters,
+ * never lowers them, and writes only what other rows determine.
  */
 export class Verifier<Q extends QuotaRow> implements Verification {
   readonly channel: string
   private readonly store: LedgerStore<Q>
-  /** Checked first: the marks determine which acts the totals contain. */
-  private readonly marks: WatermarkCheck<Q>
-  private readonly checks: readonly Check[]
-  /** Owners whose ledger could not be repaired. */
-  private readonly unrepaired = new Set<number>()
+  private readonly rows: readonly Check[]
+  private readonly owners: QuotaCheck<Q>
 
   constructor(
     channel: Channel<Q>,
@@ -85,13 +64,15 @@ export class Verifier<Q extends QuotaRow> implements Verification {
     private readonly clock: Clock,
   ) {
     this.channel = channel.name
-    this.store = new LedgerStore(dataSource, channel)
-    this.marks = new WatermarkCheck(this.store, clock)
-    this.checks = [
-      new ActCheck(this.store),
-      new OperationCheck(this.store),
-      new ChangeCheck(this.store),
-      new QuotaCheck(this.store, clock),
+    const store = new LedgerStore(dataSource, channel)
+    this.store = store
+    this.owners = new QuotaCheck(store, clock)
+    this.rows = [
+      new TableCheck(store, clock),
+      new ActCheck(store),
+      new OperationCheck(store),
+      new ChangeCheck(store),
+      new EventCheck(store),
     ]
   }
 
@@ -100,19 +81,14 @@ export class Verifier<Q extends QuotaRow> implements Verification {
   }
 
   parts(signal?: AbortSignal): readonly AsyncGenerator<Page>[] {
-    // Operations precede owners (see the class). Each part has about half of the work.
-    const { checks } = this
-    return [
-      this.pagesOf(checks.slice(0, -1), signal, async () => this.ofTables(signal)),
-      this.pagesOf(checks.slice(-1), signal),
-    ]
+    return [this.pagesOf(this.rows, signal), this.pagesOf([this.owners], signal)]
   }
 
   async sizes(): Promise<Record<string, number>> {
-    const { act, operation, change, owner } = this.store
-    const tables = { acts: act.table, operations: operation.table, changes: change.table, owners: owner.table }
+    const { act, operation, change, event, owner } = this.store
+    const tables = { acts: act, operations: operation, changes: change, events: event, owners: owner }
     const sizes: Record<string, number> = {}
-    for (const [what, table] of Object.entries(tables)) {
+    for (const [what, { table }] of Object.entries(tables)) {
       const [row] = await this.transactions.read(async (transaction) =>
         transaction.dialect === 'mysql'
           ? transaction.rows(
@@ -126,30 +102,11 @@ export class Verifier<Q extends QuotaRow> implements Verification {
     return sizes
   }
 
-  private async ofTables(signal?: AbortSignal): Promise<Page[]> {
-    const findings = [
-      ...(await this.look(signal, async (transaction) => missingKeyIndex(transaction, this.store))),
-      ...(await this.look(signal, async (transaction) => this.marks.examine(transaction))),
-    ]
-    return findings.length === 0 ? [] : [{ what: this.marks.what, count: 1, findings }]
-  }
-
-  private async *pagesOf(
-    checks: readonly Check[],
-    signal?: AbortSignal,
-    first: () => Promise<Page[]> = async () => Promise.resolve([]),
-  ): AsyncGenerator<Page> {
-    yield* await first()
+  private async *pagesOf(checks: readonly Check[], signal?: AbortSignal): AsyncGenerator<Page> {
     for (const check of checks) {
       for (let after: Subject | undefined; ;) {
         const from = after
-        const { count, last, findings } = await this.look(signal, async (transaction) => {
-          const page = await check.next(transaction, from)
-          const found: Finding[] = []
-          for (let start = 0; start < page.suspects.length; start += check.size)
-            found.push(...(await check.examine(transaction, page.suspects.slice(start, start + check.size))))
-          return { ...page, findings: found }
-        })
+        const { count, last, findings } = await this.look(signal, async (transaction) => check.page(transaction, from))
         if (count > 0) yield { what: check.what, count, findings }
         if (last === undefined) break
         after = last
@@ -171,88 +128,59 @@ export class Verifier<Q extends QuotaRow> implements Verification {
 
   async repair(findings: readonly Finding[], requestId: string): Promise<Map<Finding, Repaired>> {
     const repaired = new Map<Finding, Repaired>()
-    const mendable = findings.filter(({ mend, raise }) => (mend ?? raise) !== undefined)
-    for (const finding of findings) if (!mendable.includes(finding)) repaired.set(finding, 'left')
-    for (const [subject, own] of groupBy(mendable, (finding) => finding.subject)) {
-      const after = await this.repairSubject(subject, own, requestId)
+    for (const finding of findings) if (finding.mend === undefined) repaired.set(finding, 'left')
+    const mendable = findings.filter(({ mend }) => mend !== undefined)
+    for (const [ownerId, own] of groupBy(mendable, (finding) => finding.ownerId)) {
+      const after = await this.repairOwner(ownerId ?? 0, own, requestId)
       for (const finding of own) repaired.set(finding, after.get(nameOf(finding)) ?? 'gone')
-    }
-    for (const [{ rule, ownerId }, outcome] of repaired) {
-      if (outcome === 'left' && ownerId !== null && OF_THE_LEDGER.includes(rule)) this.unrepaired.add(ownerId)
     }
     return repaired
   }
 
   /** @returns the outcome of each finding under the lock, by its name */
-  private async repairSubject(
-    subject: Subject,
+  private async repairOwner(
+    ownerId: number,
     findings: readonly Finding[],
     requestId: string,
   ): Promise<Map<string, Repaired>> {
-    const ownerId = findings[0]?.ownerId ?? null
-    const check = this.checkOf(findings)
-    const made = new Map<string, Repaired>()
-    for (;;) {
-      try {
-        const done = await this.transactions.write(async (transaction) =>
-          this.mend(transaction, check, subject, ownerId, requestId),
-        )
-        return new Map([...made, ...done])
-      } catch (error) {
-        if (error instanceof LockRowMissing && ownerId !== null) {
-          await this.transactions.write(async (transaction) => this.store.ensureOwners(transaction, [ownerId]))
-          for (const finding of findings) if (finding.rule === 'owner_row') made.set(nameOf(finding), 'mended')
-        } else if (error instanceof StoreUnavailable && error.fault === 'conflict') {
-          // Another transaction keeps the owner's row locked.
-          return new Map(findings.map((finding) => [nameOf(finding), 'left']))
-        } else throw error
-      }
+    const lockRow = findings.find(({ rule }) => rule === 'owner_row')
+    try {
+      if (lockRow !== undefined)
+        await this.transactions.write(async (transaction) => this.store.ensureOwners(transaction, [ownerId]))
+      const done = await this.transactions.write(async (transaction) => this.mend(transaction, ownerId, requestId))
+      return lockRow === undefined ? done : done.set(nameOf(lockRow), 'mended')
+    } catch (error) {
+      // Another transaction keeps the owner's row locked.
+      if (!(error instanceof StoreUnavailable) || error.fault !== 'conflict') throw error
+      return new Map(findings.map((finding) => [nameOf(finding), 'left']))
     }
   }
 
-  private checkOf(findings: readonly Finding[]): Check {
-    const [first] = findings
-    const check = [this.marks, ...this.checks].find((one) => one.rules.some((rule) => rule === first?.rule))
-    if (check === undefined) throw new Error(`no check for rule ${String(first?.rule)}`)
-    return check
-  }
-
-  private async mend(
-    transaction: Transaction,
-    check: Check,
-    subject: Subject,
-    ownerId: number | null,
-    requestId: string,
-  ): Promise<Map<string, Repaired>> {
-    if (ownerId !== null) {
-      const locked = await this.store.lockOwners(transaction, [ownerId])
-      if (locked.length === 0) throw new LockRowMissing()
-    }
+  private async mend(transaction: Transaction, ownerId: number, requestId: string): Promise<Map<string, Repaired>> {
     const done = new Map<string, Repaired>()
+    const locked = await this.store.lockOwners(transaction, [ownerId])
     const mended: Mended[] = []
-    for (const finding of await check.examine(transaction, [subject])) {
-      const sure = finding.mend !== undefined && !(OF_SUMS.includes(finding.rule) && this.unrepaired.has(ownerId ?? 0))
-      const mend = sure ? finding.mend : finding.raise
+    for (const finding of await this.owners.examine(transaction, [ownerId])) {
+      const mend = locked.length === 0 ? undefined : finding.mend
       if (mend !== undefined) mended.push(...(await mend(transaction)))
-      done.set(nameOf(finding), sure ? 'mended' : 'left')
+      done.set(nameOf(finding), mend === undefined || finding.remains === true ? 'left' : 'mended')
     }
     const at = this.clock.now()
-    await insert(
-      transaction,
-      this.store.change,
-      mended.map(({ quotaId, ownerId: owner, before, after }) => ({
-        quotaId,
-        ownerId: owner,
-        action: 'reset' as const,
-        actor: VERIFY,
-        requestId,
-        at,
-        before: storedJson(before),
-        after: storedJson(after),
-      })),
-    )
+    const changes = mended.map(({ quotaId, ownerId: owner, before, after }) => ({
+      quotaId,
+      ownerId: owner,
+      groupId: groupOf(owner) ?? null,
+      action: 'reset' as const,
+      actor: VERIFY,
+      requestId,
+      at,
+      before: storedJson(before),
+      after: storedJson(after),
+    }))
+    for (const { sql, values } of this.store.change.inserts(changes, transaction))
+      await transaction.execute(sql, values)
     // A concurrent batch on another node of a cluster then fails.
-    if (ownerId !== null && done.size > 0) await this.store.touchOwners(transaction, [ownerId])
+    if (mended.length > 0) await this.store.touchOwners(transaction, [ownerId])
     return done
   }
 }
@@ -264,5 +192,5 @@ export function findingLine(channel: string, { rule, where, expected, found, not
 
 /** Identifies a finding independently of its current numbers. */
 function nameOf({ rule, where, expected }: Finding): string {
-  return rule === 'counters' ? `${rule} ${where}` : `${rule} ${where} ${expected}`
+  return rule === 'counters' || rule === 'totals' ? `${rule} ${where}` : `${rule} ${where} ${expected}`
 }

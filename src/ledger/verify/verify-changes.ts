@@ -2,49 +2,47 @@ import type { Transaction } from '../../database/transaction-runner.js'
 import { CHANGE_ACTIONS } from '../rows/change.entity.js'
 import type { QuotaRow } from '../rows/quota.entity.js'
 import type { LedgerStore } from '../store/ledger-store.js'
-import { type Check, examined, type Finding, idsAfter, rowsBy, type CheckPage, type Subject } from './verify-check.js'
+import * as check from './verify-check.js'
 
-/** Checks that each change refers to an existing quota and names its owner. */
-export class ChangeCheck<Q extends QuotaRow> implements Check {
+const PAGE = 2_000
+
+/** Checks that each change names an existing quota and its owner, or a group alone, and an action, and is readable. */
+export class ChangeCheck<Q extends QuotaRow> implements check.Check {
   readonly what = 'changes'
-  readonly rules = ['change'] as const
-  readonly size = 1_000
 
   constructor(private readonly store: LedgerStore<Q>) {}
 
-  async next(transaction: Transaction, after: Subject | undefined): Promise<CheckPage> {
-    const { change } = this.store
-    const rows = await transaction.rows(idsAfter(change, change.readByKey(transaction.dialect), 'id', this.size), [
-      after ?? 0,
-    ])
-    return examined(
-      rows.map((row) => Number(row['id'])),
-      this.size,
-    )
-  }
-
-  async examine(transaction: Transaction, ids: readonly Subject[]): Promise<Finding[]> {
+  async page(transaction: Transaction, after: check.Subject = 0): Promise<check.Page> {
     const { change, quota } = this.store
-    const changes = await rowsBy(transaction, change, ['id', 'quotaId', 'ownerId', 'action'], 'id', ids)
-    const quotaIds = [...new Set(changes.map(({ quotaId }) => quotaId))]
-    const quotas = await rowsBy(transaction, quota, ['id', 'ownerId'], 'id', quotaIds)
-    const owners = new Map(quotas.map(({ id, ownerId }) => [id, ownerId]))
-    const findings: Finding[] = []
-    for (const { id, quotaId, ownerId, action } of changes) {
-      const owner = owners.get(quotaId)
-      const findingOf = (expected: string, found: string): Finding => ({
-        rule: 'change',
-        subject: id,
-        ownerId: owner ?? null,
-        where: `change ${id} of quota ${quotaId}`,
-        expected,
-        found,
-      })
-      if (!CHANGE_ACTIONS.includes(action)) findings.push(findingOf(`one of ${CHANGE_ACTIONS.join(', ')}`, action))
-      if (owner === undefined) findings.push(findingOf('its quota', 'none'))
-      // Release 0.1.0 writes changes without an owner; the sweeper sets it.
-      else if (ownerId !== null && ownerId !== owner) findings.push(findingOf(`owner ${owner}`, `owner ${ownerId}`))
+    const [c, q] = [check.columnsOf(change, 'c'), check.columnsOf(quota, 'q')]
+    const shown = {
+      id: c('id'),
+      quota_id: c('quotaId'),
+      group_id: c('groupId'),
+      owner_id: c('ownerId'),
+      action: c('action'),
+      quota_owner_id: q('ownerId'),
     }
-    return findings
+    const whose = `CASE WHEN ${c('quotaId')} IS NULL THEN ${c('groupId')} IS NOT NULL ELSE ${c('ownerId')} = ${q('ownerId')} END`
+    const known = `${whose} AND ${c('action')} IN (${check.list(CHANGE_ACTIONS)})`
+    const right = `${known} AND JSON_VALID(${c('before')}) AND JSON_VALID(${c('after')})`
+    const condition = {
+      rule: 'change',
+      right,
+      expected: 'a known action on a quota of its owner or on a group, in JSON',
+    } as const
+    const rows = await transaction.rows(
+      `SELECT ${check.columns(shown, [condition])} FROM ${change.readByKey(transaction.dialect, 'c')} ` +
+        `LEFT JOIN ${quota.table} q ON ${q('id')} = ${c('quotaId')} WHERE ${c('id')} > ? ORDER BY ${c('id')} LIMIT ${PAGE}`,
+      [after],
+    )
+    const findings = rows.flatMap((row) =>
+      check.violated([condition], row, {
+        ownerId: check.idOf(row['quota_owner_id']),
+        where: `change ${Number(row['id'])} of ${row['quota_id'] === null ? `group ${Number(row['group_id'])}` : `quota ${Number(row['quota_id'])}`}`,
+        show: check.showing(change, 'id', Number(row['id'])),
+      }),
+    )
+    return { count: rows.length, last: rows.length < PAGE ? undefined : Number(rows.at(-1)?.['id']), findings }
   }
 }

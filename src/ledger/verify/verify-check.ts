@@ -1,17 +1,17 @@
-import { placeholders, type RowCodec, type Scalar } from '../../database/row-codec.js'
+import { placeholders, type RawRow, type RowCodec, type Scalar } from '../../database/row-codec.js'
 import type { Transaction } from '../../database/transaction-runner.js'
-import type { QuotaRow } from '../rows/quota.entity.js'
 
-/** The rules that rows can violate; docs/operations.md explains them. */
+/** The rules that rows can violate; docs/run/operations.md says what each means and what to do. */
 export const RULES = [
-  'watermark',
   'counters',
   'totals',
   'hold_due',
   'owner_row',
+  'watermark',
   'version',
   'settings',
   'overdrawn',
+  'passed',
   'operation_act',
   'operation_missing',
   'operation_state',
@@ -24,10 +24,11 @@ export const RULES = [
   'key',
   'key_index',
   'change',
+  'event',
 ] as const
 export type Rule = (typeof RULES)[number]
 
-/** The id of an examined operation, act, owner or change. */
+/** The place of an examined row within its table: its id, an owner, or a position. */
 export type Subject = string | number
 
 /** A repair of a quota, for its change record: members and values before and after. */
@@ -44,47 +45,91 @@ export type Mend = (transaction: Transaction) => Promise<readonly Mended[]>
 /** A violation of an invariant by rows; or a note about a legal but notable state. */
 export interface Finding {
   readonly rule: Rule
-  readonly subject: Subject
   /** The owner whose lock guards these rows; null if the rows do not determine it. */
   readonly ownerId: number | null
   /** The rows, in words: `quota 17 of owner 5`. */
   readonly where: string
   readonly expected: string
   readonly found: string
+  /** SQL that shows the rows. */
+  readonly show: string
   readonly note?: true
-  /** Repairs the rows; absent if other rows do not determine the right values. */
+  /** Repairs the rows; absent if other rows do not determine the right values, or nobody meets the damage. */
   readonly mend?: Mend
-  /**
-   * Runs instead of `mend` if that is absent, or if the owner's ledger itself has contradictions: raises counters that
-   * are lower than the sum of the rows to that sum. The finding remains.
-   */
-  readonly raise?: Mend | undefined
+  /** Does the finding remain after `mend`? Counters are raised to what the rows prove, which may be too little. */
+  readonly remains?: boolean
 }
 
 /** A page of rows. */
-export interface CheckPage {
-  /** The number of subjects on the page. */
+export interface Page {
+  /** The number of rows. */
   readonly count: number
-  /** The last subject, after which the next page begins; undefined on the last page. */
+  /** The last row, after which the next page begins; undefined on the last page. */
   readonly last: Subject | undefined
-  /** The subjects that must be examined. The store's own query has found no mistake in the others. */
-  readonly suspects: readonly Subject[]
+  readonly findings: readonly Finding[]
 }
 
-/**
- * A check of all rows of a channel, page by page. It reads one snapshot and locks nothing, or reads the rows of one
- * owner again under that owner's lock.
- */
+/** A check of all rows of one kind in a channel. It reads page by page, each in one snapshot, and locks nothing. */
 export interface Check {
-  /** The name of its subjects, for the summary: `operations`. */
+  /** The name of the rows, for the summary: `operations`. */
   readonly what: string
-  /** The rules that it checks. */
-  readonly rules: readonly Rule[]
-  /** The maximum number of subjects examined at a time. */
-  readonly size: number
-  /** Returns the next page, in the order of subjects. */
-  next(transaction: Transaction, after: Subject | undefined): Promise<CheckPage>
-  examine(transaction: Transaction, subjects: readonly Subject[]): Promise<Finding[]>
+  page(transaction: Transaction, after: Subject | undefined): Promise<Page>
+}
+
+/** A condition in SQL that right rows fulfil. */
+export interface Condition {
+  readonly rule: Rule
+  readonly right: string
+  readonly expected: string
+}
+
+/** The condition that a row violates one of these; unknown counts as a violation. */
+export function anyViolated(conditions: readonly Condition[]): string {
+  return `NOT COALESCE(${conditions.map(({ right }) => `(${right})`).join(' AND ')}, FALSE)`
+}
+
+/** Columns for a SELECT: expressions by name, and which conditions a row violates (`violated`). */
+export function columns(expressions: Readonly<Record<string, string>>, conditions: readonly Condition[]): string {
+  return [
+    ...Object.entries(expressions).map(([name, expression]) => `${expression} AS ${name}`),
+    ...conditions.map((one, n) => `${anyViolated([one])} AS wrong${n}`),
+  ].join(', ')
+}
+
+/** The findings of a row selected by `columns`: all of its columns are shown. */
+export function violated(
+  conditions: readonly Condition[],
+  row: RawRow,
+  about: Pick<Finding, 'ownerId' | 'where' | 'show'>,
+): Finding[] {
+  const found = Object.entries(row)
+    .filter(([name, value]) => value !== null && !name.startsWith('wrong'))
+    .map(([name, value]) => `${name} ${String(value as string | number)}`)
+    .join(', ')
+  return conditions
+    .filter((_, n) => Number(row[`wrong${n}`]) === 1)
+    .map(({ rule, expected }) => ({ rule, ...about, expected, found }))
+}
+
+/** A column with an id that may be missing. */
+export function idOf(value: unknown): number | null {
+  return value === null ? null : Number(value)
+}
+
+/** Returns a function that names the columns of a table by its alias. */
+export function columnsOf<T extends object>(codec: RowCodec<T>, alias: string): (property: keyof T & string) => string {
+  return (property) => `${alias}.${codec.column(property)}`
+}
+
+/** A list of texts of this service, for SQL. */
+export function list(texts: readonly string[]): string {
+  return texts.map((one) => `'${one}'`).join(', ')
+}
+
+/** A statement for people that shows rows. */
+export function showing<T extends object>(codec: RowCodec<T>, property: keyof T & string, value: unknown): string {
+  const literal = typeof value === 'number' ? String(value) : `'${String(value).replaceAll("'", "''")}'`
+  return `SELECT * FROM ${codec.table} WHERE ${codec.column(property)} = ${literal};`.replaceAll('`', '')
 }
 
 /** Reads some columns of the rows whose column `by` has one of the values. */
@@ -113,42 +158,4 @@ export function idsAfter<T extends object>(
 ): string {
   const id = codec.column(property)
   return `SELECT DISTINCT ${id} AS id FROM ${from} WHERE ${id} > ? ORDER BY ${id} LIMIT ${limit}`
-}
-
-/** Returns a page whose subjects are all examined. */
-export function examined(subjects: readonly Subject[], size: number): CheckPage {
-  return { count: subjects.length, last: subjects.length < size ? undefined : subjects.at(-1), suspects: subjects }
-}
-
-/** Inserts rows of an entity. */
-export async function insert<T extends object>(
-  transaction: Transaction,
-  codec: RowCodec<T>,
-  rows: readonly Partial<T>[],
-): Promise<void> {
-  for (const { sql, values } of codec.inserts(rows)) await transaction.execute(sql, values)
-}
-
-/** The members of a quota that other rows refer to. */
-export interface KnownQuota {
-  readonly ownerId: number
-  readonly cycleSeq: number
-  readonly isCap: boolean
-}
-
-/** Reads the members of quotas that other rows refer to. */
-export async function quotasById<Q extends QuotaRow>(
-  transaction: Transaction,
-  codec: RowCodec<Q>,
-  ids: readonly number[],
-): Promise<ReadonlyMap<number, KnownQuota>> {
-  const rows = await rowsBy<QuotaRow, 'id' | 'ownerId' | 'cycleSeq' | 'cap'>(
-    transaction,
-    codec as unknown as RowCodec<QuotaRow>,
-    ['id', 'ownerId', 'cycleSeq', 'cap'],
-    'id',
-    // Damaged rows may contain any value.
-    ids.filter(Number.isSafeInteger),
-  )
-  return new Map(rows.map(({ id, ownerId, cycleSeq, cap }) => [id, { ownerId, cycleSeq, isCap: cap !== null }]))
 }

@@ -1,105 +1,72 @@
 import type { Clock } from '../../clock/clock.js'
 import { TimeSlice } from '../../clock/time-slice.js'
-import { instantFromStore } from '../../database/column.js'
-import { placeholders } from '../../database/row-codec.js'
+import { type Dialect, placeholders } from '../../database/row-codec.js'
 import type { Transaction } from '../../database/transaction-runner.js'
-import { CAP_MODES, CYCLE_QUOTA, MAX_AMOUNT, ROLLING_QUOTA, STATUSES, TOTAL_QUOTA } from '../../quota/quota.js'
+import { ROLLING_QUOTA } from '../../quota/quota.js'
 import {
   EMPTY_WINDOW,
   formatWindow,
-  MAX_WINDOW_SECONDS,
-  MIN_WINDOW_SECONDS,
   parseWindow,
   type RollingWindow,
   sumOf,
   withoutPast,
 } from '../../quota/rolling-window.js'
+import { passedOf } from '../../quota/threshold.js'
 import { formatInstant, type Instant } from '../../time/instant.js'
 import type { LedgerStateRow } from '../rows/ledger-state.entity.js'
 import type { QuotaRow } from '../rows/quota.entity.js'
 import { LIVE_OF_OWNER, type LedgerStore } from '../store/ledger-store.js'
 import { dayText, type OwnedQuota, TotalsRebuild, type UnequalDay, wholeFrom } from '../totals/totals-rebuild.js'
 import { TotalsStore } from '../totals/totals-store.js'
-import { LedgerSums, type LedgerSum } from './ledger-sums.js'
+import { everyPage, LedgerSums, type LedgerSum } from './ledger-sums.js'
 import {
   type Check,
-  examined,
   type Finding,
   idsAfter,
   type Mend,
+  type Page,
   rowsBy,
-  type CheckPage,
+  showing,
   type Subject,
 } from './verify-check.js'
+import { eventsCompleteFrom, oldestChange } from './verify-events.js'
+import {
+  contradictions,
+  MAX_SKEW_MS,
+  type Mistake,
+  RecordedChanges,
+  type StoredQuota,
+  unrecorded,
+  wrongPassed,
+  wrongVersion,
+} from './verify-settings.js'
+import { CopyCheck } from './verify-copies.js'
 import { windowDifference } from './verify-windows.js'
 
-const PARTS = [
-  'id',
-  'ownerId',
-  'quotaType',
-  'total',
-  'used',
-  'reserved',
-  'state',
-  'expireAt',
-  'cycleUnit',
-  'cycleTimeZone',
-  'cycleAnchorAt',
-  'cycleEndsAt',
-  'cycleSeq',
-  'holdDueAt',
-  'version',
-  'createdAt',
-  'cap',
-  'windowSeconds',
-] as const satisfies readonly (keyof QuotaRow)[]
-type KnownQuota = Pick<QuotaRow, (typeof PARTS)[number]> & {
-  /** The stored window of a rolling cap; undefined if it is unreadable, null for other quotas. */
-  readonly window: RollingWindow | null | undefined
-}
-
+/** The number of owners on a page. */
+const OWNERS = 50
 /** The maximum number of quota ids in one statement. */
-const QUOTAS = 1_000
-/** The number of changes of a quota that are read at a time. */
-const CHANGES = 500
-
-/** The tolerance for differences between clocks, in milliseconds. */
-const MAX_SKEW_MS = 10 * 60_000
-
+const QUOTAS = 500
+/** The number of changes that one statement reads. */
+const CHANGES: Readonly<Record<Dialect, number>> = { mysql: 5_000, sqlite: 500 }
 /** Slots that leave a window within this time are not compared, in milliseconds. */
 const LEAVING_MS = 5_000
 
-/** The actor of repairs in the changes. */
-export const VERIFY = 'verify'
-
-/** The number of edits in a quota's changes, and whether its create is among them. */
-interface Edits {
-  readonly count: number
-  readonly created: boolean
-}
-
-/** The right counters of a quota, and their sources. */
+/** The right usage of a quota's current count. */
 interface ShouldBe {
-  /** The usage by the remaining rows and the totals of removed ones. */
+  /** By the remaining rows and the totals of removed ones. */
   readonly used: number
-  readonly reserved: number
-  /** The sum of the remaining rows. */
-  readonly ofRows: number
-  /** The usage according to all totals and the acts after them; undefined if the totals are too far behind. */
-  readonly totalled: number | undefined
-  /** Whether certainly nothing of the current count was removed. */
+  /** Has certainly nothing of the quota been removed? */
   readonly whole: boolean
 }
 
-/** Checks quotas: their counters against the ledger, their owner's lock row, and their settings. */
+/** Checks owners: their lock row, and each quota's counters against the ledger, settings and thresholds. */
 export class QuotaCheck<Q extends QuotaRow> implements Check {
   readonly what = 'owners'
-  readonly rules = ['counters', 'totals', 'hold_due', 'owner_row', 'version', 'settings', 'overdrawn'] as const
-  readonly size = 50
-
   private readonly sums: LedgerSums<Q>
   private readonly totals: TotalsStore<Q>
   private readonly rebuild: TotalsRebuild<Q>
+  private readonly copies: CopyCheck<Q>
 
   constructor(
     private readonly store: LedgerStore<Q>,
@@ -108,64 +75,66 @@ export class QuotaCheck<Q extends QuotaRow> implements Check {
     this.sums = new LedgerSums(store)
     this.totals = new TotalsStore(store)
     this.rebuild = new TotalsRebuild(store)
+    this.copies = new CopyCheck(store)
   }
 
-  async next(transaction: Transaction, after: Subject | undefined): Promise<CheckPage> {
+  /** Groups come first, since their ids are negative. A page has owners of one kind, whose totals do not overlap. */
+  async page(transaction: Transaction, after: Subject = Number.MIN_SAFE_INTEGER): Promise<Page> {
     const { quota } = this.store
     const from = quota.readBy(transaction.dialect, LIVE_OF_OWNER)
-    const rows = await transaction.rows(idsAfter(quota, from, 'ownerId', this.size), [after ?? 0])
-    return examined(
-      rows.map((row) => Number(row['id'])),
-      this.size,
-    )
+    const rows = await transaction.rows(idsAfter(quota, from, 'ownerId', OWNERS), [after])
+    const found = rows.map((row) => Number(row['id']))
+    const [first = 0] = found
+    const ownerIds = found.filter((ownerId) => ownerId < 0 === first < 0)
+    if (ownerIds.length === 0) return { count: 0, last: undefined, findings: [] }
+    const last = found.length < OWNERS && ownerIds.length === found.length ? undefined : ownerIds.at(-1)
+    return { count: ownerIds.length, last, findings: await this.examine(transaction, ownerIds) }
   }
 
-  async examine(transaction: Transaction, ownerIds: readonly Subject[]): Promise<Finding[]> {
-    const sorted = ownerIds.map(Number).sort((a, b) => a - b)
+  /**
+   * Examines owners: in a snapshot, or one owner under its lock.
+   * @param ownerIds ascending
+   */
+  async examine(transaction: Transaction, ownerIds: readonly number[]): Promise<Finding[]> {
     const now = this.clock.now()
-    const quotas = await this.quotas(transaction, sorted)
-    const findings = await this.owners(transaction, sorted)
-    const running = new Map(
-      quotas.map((quota) => [quota.id, { cycleSeq: quota.cycleSeq, windowSeconds: windowOf(quota) }]),
-    )
-    const sums = await this.sums.of(transaction, sorted, running, now)
+    const quotas = await this.quotas(transaction, ownerIds)
+    const running = new Map(quotas.map((one) => [one.id, { cycleSeq: one.cycleSeq, windowSeconds: windowOf(one) }]))
+    const sums = await this.sums.of(transaction, ownerIds, running, now)
     const state = await this.totals.state(transaction)
     const unequal = new Map<number, UnequalDay>()
-    for (const day of await this.rebuild.unequalDays(transaction, sorted, now))
-      if (!unequal.has(day.quotaId)) unequal.set(day.quotaId, day)
-    const edits = await this.edits(transaction, quotas)
-    const oldest = await this.oldestChange(transaction)
+    for (const day of (await this.rebuild.unequalDays(transaction, ownerIds, now)).reverse())
+      unequal.set(day.quotaId, day)
+    const findings = await this.owners(transaction, ownersToLock(ownerIds, quotas))
     const slice = new TimeSlice()
+    const mayExceed = await this.settings(transaction, ownerIds, quotas, findings)
     for (const quota of quotas) {
       if (slice.spent) await slice.next()
       const sum = sums.get(quota.id)
       if (sum === undefined) continue
-      const known = edits.get(quota.id) ?? { count: 0, created: false }
       const should = await this.shouldBe(transaction, quota, sum, state)
+      findings.push(...this.totalsOf(quota, sum, should, state, unequal.get(quota.id)))
       const wrong =
-        quota.quotaType !== ROLLING_QUOTA
-          ? this.counters(quota, should)
-          : this.windowCounters(quota, should, sum.window, state)
+        quota.quotaType === ROLLING_QUOTA
+          ? this.windowCounters(quota, sum.window, state)
+          : this.counters(quota, sum, should.used)
       const counted = [...wrong, ...this.holdDue(quota, sum)]
-      findings.push(...this.totalsOf(quota, should, state, unequal.get(quota.id)), ...counted)
-      findings.push(...settings(quota), ...version(quota, known, oldest))
+      findings.push(...counted)
       if (counted.length === 0 && this.exceedsTotal(quota))
-        findings.push(await this.overdrawn(transaction, quota, known.created))
+        findings.push(this.overdrawn(quota, mayExceed.has(quota.id)))
     }
     return findings
   }
 
-  private async quotas(transaction: Transaction, ownerIds: readonly number[]): Promise<KnownQuota[]> {
+  private async quotas(transaction: Transaction, ownerIds: readonly number[]): Promise<StoredQuota[]> {
     const { quota } = this.store
-    const rows = await rowsBy(transaction, quota, PARTS, 'ownerId', ownerIds)
+    const parts = ['id', 'ownerId', ...quota.inserted.filter((name) => name !== 'window' && name !== 'labelSearch')]
+    const rows = (await rowsBy(transaction, quota, parts as never[], 'ownerId', ownerIds)) as unknown as QuotaRow[]
     const rolling = rows.filter(({ quotaType }) => quotaType === ROLLING_QUOTA).map(({ id }) => id)
     const windows = new Map<number, RollingWindow | undefined>()
-    for (let start = 0; start < rolling.length; start += QUOTAS) {
-      const ids = rolling.slice(start, start + QUOTAS)
+    for (const ids of chunks(rolling)) {
       // As text, since unreadable ones are findings.
       const texts = await transaction.rows(
-        `SELECT ${quota.column('id')} AS id, ${quota.column('window')} AS counts FROM ${quota.table} ` +
-          `WHERE ${quota.column('id')} IN (${placeholders(ids)})`,
+        `SELECT ${quota.column('id')} AS id, ${quota.column('window')} AS counts FROM ${quota.table} WHERE ${quota.column('id')} IN (${placeholders(ids)})`,
         ids,
       )
       for (const { id, counts } of texts) windows.set(Number(id), readable(counts as string | null))
@@ -173,202 +142,279 @@ export class QuotaCheck<Q extends QuotaRow> implements Check {
     return rows.map((row) => ({ ...row, window: row.quotaType === ROLLING_QUOTA ? windows.get(row.id) : null }))
   }
 
-  /** Returns whether the quota currently counts more than its total, which only an observe cap may. */
-  private exceedsTotal({ cap, total, used, reserved, window }: KnownQuota): boolean {
-    if (cap === 'observe') return false
-    const now = window == null ? { used, reserved } : sumOf(withoutPast(window, this.clock.now()))
-    return now.used + now.reserved > total
-  }
-
-  /** Finds owners without a lock row. A repair creates it first. */
+  /** Finds owners without a lock row. */
   private async owners(transaction: Transaction, ownerIds: readonly number[]): Promise<Finding[]> {
     const standing = new Set(await this.store.existingOwnerIds(transaction, ownerIds))
     return ownerIds
       .filter((ownerId) => !standing.has(ownerId))
       .map((ownerId) => ({
         rule: 'owner_row',
-        subject: ownerId,
         ownerId,
         where: `owner ${ownerId}`,
         expected: 'a row to be locked',
         found: 'none',
-        mend: async (writing) => {
-          await this.store.ensureOwners(writing, [ownerId])
-          return []
-        },
+        show: showing(this.store.owner, 'ownerId', ownerId),
+        // Created before the lock is taken.
+        mend: async () => Promise.resolve([]),
       }))
   }
 
   /**
-   * Returns the right counters of a quota. If nothing of its current count can have been removed, they are the sum of
-   * the rows. Otherwise the totals of the days before `begins_at` are added, which nothing else confirms.
+   * Compares the settings with the changes, and the thresholds with the events.
+   * @returns the quotas that may have used more than their total
+   */
+  private async settings(
+    transaction: Transaction,
+    ownerIds: readonly number[],
+    quotas: readonly StoredQuota[],
+    findings: Finding[],
+  ): Promise<Set<number>> {
+    const oldest = await oldestChange(transaction, this.store)
+    const eventsFrom = await eventsCompleteFrom(transaction, this.store)
+    const from = Math.max(eventsFrom, oldest + 1)
+    const recorded = await this.changes(transaction, ownerIds, from)
+    const changesOf = ({ id }: StoredQuota): RecordedChanges => recorded.get(id) ?? new RecordedChanges(from)
+    const mistakes = new Map(quotas.map((quota) => [quota, contradictions(quota)]))
+    const sane = quotas.filter((quota) => mistakes.get(quota)?.length === 0)
+    const began = new Map<StoredQuota, Instant>()
+    for (const quota of sane) if (passedOf(quota).size > 0) began.set(quota, changesOf(quota).countBegan(quota))
+    const complete = [...began].filter(([, at]) => at >= eventsFrom)
+    const told = await this.toldThresholds(transaction, complete)
+    const events = await this.eventsOfChanges(
+      transaction,
+      quotas.filter((one) => changesOf(one).recent > 0),
+      from,
+    )
+    const mayExceed = new Set<number>()
+    const copies = await this.copies.wrong(transaction, quotas, this.clock.now())
+    for (const quota of quotas) {
+      const changes = changesOf(quota)
+      // What a count follows may have been lowered.
+      if (changes.mayExceed || !changes.created) mayExceed.add(quota.id)
+      const [expected, found] = [changes.recent, events.get(quota.id) ?? 0]
+      const all: Mistake[] = [
+        ...(mistakes.get(quota) ?? []),
+        ...unrecorded(quota, changes),
+        ...(copies.get(quota) ?? []),
+        ...wrongVersion(quota, changes, oldest),
+        ...wrongPassed(quota, told.get(quota)),
+      ]
+      if (expected !== found) {
+        const since = formatInstant(from)
+        all.push({ rule: 'event', expected: `${expected} events of its changes since ${since}`, found: String(found) })
+      }
+      for (const mistake of all) findings.push(this.finding(quota, mistake.rule, mistake.expected, mistake.found))
+    }
+    return mayExceed
+  }
+
+  private async changes(
+    transaction: Transaction,
+    ownerIds: readonly number[],
+    from: Instant,
+  ): Promise<Map<number, RecordedChanges>> {
+    const { change } = this.store
+    const { dialect } = transaction
+    const part = change.part(['id', 'quotaId', 'ownerId', 'action', 'actor', 'at', 'before', 'after'])
+    const [ownerId, id, size] = [change.column('ownerId'), change.column('id'), CHANGES[dialect]]
+    const recorded = new Map<number, RecordedChanges>()
+    const slice = new TimeSlice()
+    const owners = { after: (ownerIds[0] ?? 0) - 1, last: ownerIds.at(-1) ?? -1 }
+    await everyPage(owners, size, async (range, values) => {
+      const rows = await transaction.rows(
+        `SELECT ${part.columns} FROM ${change.readBy(dialect, ['ownerId', 'id'])} WHERE ${range(ownerId, id)} ORDER BY ${ownerId}, ${id} LIMIT ${size}`,
+        values,
+      )
+      let end: { ownerId: number; id: number } | undefined
+      for (const row of rows) {
+        if (slice.spent) await slice.next()
+        const one = part.decode(row)
+        // A change of a group has no quota.
+        if (one.quotaId !== null) {
+          const known = recorded.get(one.quotaId) ?? new RecordedChanges(from)
+          known.add(one)
+          recorded.set(one.quotaId, known)
+        }
+        end = { ownerId: one.ownerId, id: one.id }
+      }
+      return { read: rows.length, end }
+    })
+    return recorded
+  }
+
+  /** The thresholds that events of the current counts tell of. */
+  private async toldThresholds(
+    transaction: Transaction,
+    began: readonly (readonly [StoredQuota, Instant])[],
+  ): Promise<ReadonlyMap<StoredQuota, ReadonlySet<number>>> {
+    const { event } = this.store
+    const part = event.part(['quotaId', 'at', 'data'])
+    const told = new Map(began.map(([quota, at]) => [quota.id, { quota, at, thresholds: new Set<number>() }]))
+    for (const some of chunks([...told.values()].sort((a, b) => a.at - b.at))) {
+      const rows = await transaction.rows(
+        `SELECT ${part.columns} FROM ${event.readBy(transaction.dialect, ['quotaId', 'type', 'position'])} WHERE ${event.column('quotaId')} IN (${placeholders(some)}) ` +
+          `AND ${event.column('type')} = 'quota.threshold_reached' AND ${event.column('at')} >= ?`,
+        [...some.map(({ quota }) => quota.id), event.bind('at', some[0]?.at)],
+      )
+      for (const row of rows) {
+        const { quotaId, at, data } = part.decode(row)
+        const known = told.get(quotaId)
+        if (known === undefined || at < known.at) continue
+        for (const threshold of crossedIn(data)) known.thresholds.add(threshold)
+      }
+    }
+    return new Map([...told.values()].map(({ quota, thresholds }) => [quota, thresholds]))
+  }
+
+  /** The numbers of events of changes since a time. */
+  private async eventsOfChanges(
+    transaction: Transaction,
+    quotas: readonly StoredQuota[],
+    from: Instant,
+  ): Promise<ReadonlyMap<number, number>> {
+    const { event } = this.store
+    const [quotaId, numbers] = [event.column('quotaId'), new Map<number, number>()]
+    for (const some of chunks(quotas)) {
+      const rows = await transaction.rows(
+        `SELECT ${quotaId} AS quota_id, COUNT(*) AS n FROM ${event.readBy(transaction.dialect, ['quotaId', 'position'])} ` +
+          `WHERE ${quotaId} IN (${placeholders(some)}) AND ${event.column('changeId')} IS NOT NULL AND ${event.column('at')} >= ? GROUP BY ${quotaId}`,
+        [...some.map(({ id }) => id), event.bind('at', from)],
+      )
+      for (const row of rows) numbers.set(Number(row['quota_id']), Number(row['n']))
+    }
+    return numbers
+  }
+
+  /**
+   * Returns the right usage of a quota. If nothing of it can have been removed, it is the sum of the rows. Otherwise
+   * the totals of the days before `begins_at` are added, which nothing else confirms.
    */
   private async shouldBe(
     transaction: Transaction,
-    quota: KnownQuota,
-    { used: ofRows, reserved, totalled }: LedgerSum,
+    quota: StoredQuota,
+    { used: ofRows, totalled }: LedgerSum,
     state: LedgerStateRow,
   ): Promise<ShouldBe> {
-    const { beginsAt } = state
-    const whole = beginsAt === null || quota.createdAt >= beginsAt + MAX_SKEW_MS
-    const sums = { ofRows, reserved, totalled, whole }
-    if (whole) return { ...sums, used: ofRows }
+    const whole = state.beginsAt === null || quota.createdAt >= state.beginsAt + MAX_SKEW_MS
+    if (whole) return { whole, used: ofRows }
     // A window is not the sum of its count, so it does not confirm these totals.
-    if (quota.window !== null) return { ...sums, used: Math.max(ofRows, totalled ?? 0) }
+    if (quota.window !== null) return { whole, used: Math.max(ofRows, totalled ?? 0) }
     // Counter and totals agree and are not below the sum of the rows; the slower computation would give the same.
-    if (totalled === quota.used && totalled >= ofRows) return { ...sums, used: totalled }
+    if (totalled === quota.used && totalled >= ofRows) return { whole, used: totalled }
     const of = owned(quota)
     const from = wholeFrom(state)
     const since = (await this.rebuild.charges(transaction, of, from)).reduce(
       (sum, { cycleSeq, charged, refunded }) => sum + (cycleSeq === quota.cycleSeq ? charged - refunded : 0),
       0,
     )
-    return { ...sums, used: (await this.rebuild.usedBefore(transaction, of, quota.cycleSeq, from)) + since }
+    return { whole, used: (await this.rebuild.usedBefore(transaction, of, quota.cycleSeq, from)) + since }
   }
 
   /**
-   * Compares the totals. Totals that can be rebuilt must be equal; for earlier days, only totals that are too low can
-   * be found.
+   * Compares the totals: of the current count, of all counts if nothing was removed, and hours with days. They are
+   * rebuilt, unless they may be the only record of missing acts, or are of days whose acts were removed.
    */
   private totalsOf(
-    quota: KnownQuota,
-    should: ShouldBe,
+    quota: StoredQuota,
+    { used: ofRows, totalled, ever, everTotalled }: LedgerSum,
+    { used, whole }: ShouldBe,
     state: LedgerStateRow,
     unequal: UnequalDay | undefined,
   ): Finding[] {
-    const { used, ofRows, totalled } = should
+    if (totalled === undefined) return []
     const again: Mend = async (transaction) => {
       const locked = await this.totals.lockState(transaction)
       await this.rebuild.make(transaction, owned(quota), locked, this.clock.now())
-      const described = (text: string): { mended: string } => ({ mended: `totals: ${text}` })
-      return [
-        {
-          quotaId: quota.id,
-          ownerId: quota.ownerId,
-          before: described(`${String(totalled)} used`),
-          after: described('rebuilt from the acts'),
-        },
-      ]
+      const told = (text: string): { mended: string } => ({ mended: `totals: ${text}` })
+      const { id: quotaId, ownerId } = quota
+      return [{ quotaId, ownerId, before: told(`${totalled} used`), after: told('rebuilt from the acts') }]
     }
-    if (totalled !== undefined && totalled !== used) {
-      const found = findingOf(quota, 'totals', `${used} used, as the acts say`, `${totalled} added up`)
-      return [bothHigher(quota, should) ? found : { ...found, mend: again }]
-    }
-    if (totalled !== undefined && totalled < ofRows)
-      return [
-        findingOf(quota, 'totals', `at least ${ofRows} used, as the acts that are left say`, `${totalled} added up`),
-      ]
+    const finding = (expected: string, found: string, mendable: boolean): Finding[] => [
+      { ...this.finding(quota, 'totals', expected, found), ...(mendable ? { mend: again } : {}) },
+    ]
+    if (totalled !== used)
+      return finding(`${used} used, as the acts say`, `${totalled} added up`, quota.used <= used || totalled <= used)
+    if (whole && everTotalled !== ever)
+      return finding(`${ever} used in all counts, as the acts say`, `${everTotalled} added up`, everTotalled < ever)
+    if (totalled < ofRows)
+      return finding(`at least ${ofRows} used, as the acts that are left say`, `${totalled} added up`, false)
     if (unequal === undefined) return []
     const { day, ofHours, ofDay } = unequal
-    const found = findingOf(
-      quota,
-      'totals',
+    return finding(
       `hours of ${dayText(day)} that add up to its day`,
       `${ofHours}; day ${ofDay}`,
+      day >= wholeFrom(state),
     )
-    return [day < wholeFrom(state) ? found : { ...found, mend: again }]
   }
 
   /**
-   * Compares the counters. A repair always raises a counter to the sum of the rows, so that nothing is spent twice. It
-   * lowers one only if nothing was removed and the totals are not higher too: acts may be missing. It does not compare
-   * a cap that has counted more than 2^53-1: its counter stopped there (contract, §9), so that the rows no longer
-   * determine it.
+   * Compares the counters. A repair raises them to the sums of the rows, so that nothing is spent twice, and never
+   * lowers them: acts may be missing. A cap that has counted more than 2^53-1 is not compared: its counter stopped
+   * there (contract, §9), so that the rows no longer determine it.
    */
-  private counters(quota: KnownQuota, should: ShouldBe): Finding[] {
-    if (quota.cap !== null && should.used > Number.MAX_SAFE_INTEGER) return []
-    const { ofRows, reserved, whole } = should
-    const atLeast = should.used < ofRows
-    const used = Math.max(should.used, ofRows)
-    const wrong = atLeast ? quota.used < used : quota.used !== used
-    if (!wrong && quota.reserved === reserved) return []
-    const set = (values: { used: number; reserved: number }): Mend =>
-      this.setTo(quota, values, { before: { used: quota.used, reserved: quota.reserved }, after: values })
+  private counters(quota: StoredQuota, { used: ofRows, reserved }: LedgerSum, should: number): Finding[] {
+    if (quota.cap !== null && should > Number.MAX_SAFE_INTEGER) return []
+    const used = Math.max(should, ofRows)
+    const atLeast = should < ofRows
+    if ((atLeast ? quota.used >= used : quota.used === used) && quota.reserved === reserved) return []
     const raised = { used: Math.max(quota.used, ofRows), reserved: Math.max(quota.reserved, reserved) }
-    const known = !wrong || (quota.used < ofRows ? used === ofRows : whole && !bothHigher(quota, should))
-    return [
-      {
-        ...findingOf(
-          quota,
-          'counters',
-          `${atLeast ? 'at least ' : ''}${counted(used, reserved)}`,
-          counted(quota.used, quota.reserved),
-        ),
-        ...(known ? { mend: set({ used: wrong ? used : quota.used, reserved }) } : {}),
-        raise: raised.used > quota.used || raised.reserved > quota.reserved ? set(raised) : undefined,
-      },
-    ]
+    const raises = raised.used > quota.used || raised.reserved > quota.reserved
+    const finding = this.finding(
+      quota,
+      'counters',
+      `${atLeast ? 'at least ' : ''}${counted(used, reserved)}`,
+      counted(quota.used, quota.reserved),
+    )
+    const right = (atLeast ? raised.used >= used : raised.used === used) && raised.reserved === reserved
+    return [{ ...finding, ...(raises ? { mend: this.setTo(quota, raised, raised), remains: !right } : {}) }]
   }
 
   /**
    * Compares a rolling cap slot by slot with the rows. Slots that are about to leave the window are not compared, since
    * clocks differ.
    */
-  private windowCounters(
-    quota: KnownQuota,
-    should: ShouldBe,
-    ofRows: RollingWindow | null,
-    state: LedgerStateRow,
-  ): Finding[] {
-    const { window } = quota
+  private windowCounters(quota: StoredQuota, ofRows: RollingWindow | null, state: LedgerStateRow): Finding[] {
     // `settings` reports a missing window length.
     if (ofRows === null) return []
     const from = this.clock.now() + LEAVING_MS
-    const later = withoutPast(ofRows, from)
     const removed = (until: Instant): boolean =>
       state.beginsAt !== null && until - 2 * (quota.windowSeconds ?? 0) * 1000 < state.beginsAt + MAX_SKEW_MS
-    if (window === undefined) {
-      const found = findingOf(quota, 'counters', windowText(later), 'unreadable window_counts')
-      return [{ ...found, mend: this.setWindow(quota, ofRows) }]
-    }
-    const stored = window ?? EMPTY_WINDOW
-    const difference = windowDifference(withoutPast(stored, from), later, removed)
+    const stored = quota.window ?? EMPTY_WINDOW
+    const later = withoutPast(stored, from)
+    const { should, raised, certain } = windowDifference(later, withoutPast(ofRows, from), removed)
+    const [wanted, is, best] = [should, later, raised].map(formatWindow)
     const sums = sumOf(stored)
-    if (!difference.differs && sums.used === quota.used && sums.reserved === quota.reserved) return []
-    const kept = stored.filter(({ until }) => until <= from)
-    const found = findingOf(
-      quota,
-      'counters',
-      windowText(difference.should),
-      `${windowText(withoutPast(stored, from))}; ${counted(quota.used, quota.reserved)}`,
-    )
-    const acts = (should.totalled ?? 0) <= should.ofRows
-    const sure = difference.certain && (acts || !difference.lowers)
-    return [
-      {
-        ...found,
-        ...(sure ? { mend: this.setWindow(quota, [...kept, ...difference.should]) } : {}),
-        raise: difference.raises ? this.setWindow(quota, [...kept, ...difference.raised]) : undefined,
-      },
-    ]
+    const summed = sums.used === quota.used && sums.reserved === quota.reserved
+    if (quota.window !== undefined && wanted === is && summed) return []
+    const found =
+      quota.window === undefined
+        ? 'unreadable window_counts'
+        : `${windowText(later)}; ${counted(quota.used, quota.reserved)}`
+    const finding = this.finding(quota, 'counters', windowText(should), found)
+    const window = [...stored.filter(({ until }) => until <= from), ...raised]
+    const after = sumOf(window)
+    // An unreadable window stops all requests of the owner, so it is replaced.
+    const [used, reserved] = quota.window === undefined ? [0, 0] : [quota.used, quota.reserved]
+    const counters = { used: Math.max(after.used, used), reserved: Math.max(after.reserved, reserved) }
+    const raises = best !== is || counters.used > used || counters.reserved > reserved
+    if (!raises && quota.window !== undefined) return [finding]
+    const remains = !certain || best !== wanted || counters.used !== after.used || counters.reserved !== after.reserved
+    return [{ ...finding, mend: this.setTo(quota, { ...counters, window }, counters), remains }]
   }
 
-  private setWindow(quota: KnownQuota, window: RollingWindow): Mend {
-    const { used, reserved } = quota
-    const sums = sumOf(window)
-    return this.setTo(quota, { ...sums, window }, { before: { used, reserved }, after: sums })
-  }
-
-  private holdDue(quota: KnownQuota, { firstHoldAt }: LedgerSum): Finding[] {
-    if (firstHoldAt === null || (quota.holdDueAt !== null && quota.holdDueAt <= firstHoldAt)) return []
+  private holdDue(quota: StoredQuota, { firstHoldAt: due }: LedgerSum): Finding[] {
+    if (due === null || (quota.holdDueAt !== null && quota.holdDueAt <= due)) return []
     const was = quota.holdDueAt === null ? null : formatInstant(quota.holdDueAt)
-    const is = formatInstant(firstHoldAt)
-    return [
-      {
-        ...findingOf(quota, 'hold_due', `${is} or before`, was ?? 'none'),
-        mend: this.setTo(
-          quota,
-          { holdDueAt: firstHoldAt },
-          { before: { hold_due_at: was }, after: { hold_due_at: is } },
-        ),
-      },
-    ]
+    const is = formatInstant(due)
+    const mend = this.setTo(quota, { holdDueAt: due }, { hold_due_at: is }, { hold_due_at: was })
+    return [{ ...this.finding(quota, 'hold_due', `${is} or before`, was ?? 'none'), mend }]
   }
 
   private setTo(
-    { id: quotaId, ownerId }: KnownQuota,
+    { id: quotaId, ownerId, used, reserved }: StoredQuota,
     values: Partial<Pick<QuotaRow, 'used' | 'reserved' | 'holdDueAt' | 'window'>>,
-    change: Pick<Awaited<ReturnType<Mend>>[number], 'before' | 'after'>,
+    after: Awaited<ReturnType<Mend>>[number]['after'],
+    before: Awaited<ReturnType<Mend>>[number]['before'] = { used, reserved },
   ): Mend {
     const { quota } = this.store
     const names = Object.keys(values) as (keyof typeof values)[]
@@ -377,132 +423,58 @@ export class QuotaCheck<Q extends QuotaRow> implements Check {
         `UPDATE ${quota.table} SET ${names.map((name) => `${quota.column(name)} = ?`).join(', ')} WHERE ${quota.column('id')} = ?`,
         [...names.map((name) => quota.bind(name, values[name])), quotaId],
       )
-      return [{ quotaId, ownerId, ...change }]
+      return [{ quotaId, ownerId, before, after }]
     }
   }
 
-  /** Reports a quota with more than its total: legal if the total was lowered, or if a repair found more usage. */
-  private async overdrawn(transaction: Transaction, quota: KnownQuota, complete: boolean): Promise<Finding> {
+  /** Returns whether the quota currently counts more than its total, which only an observe cap may. */
+  private exceedsTotal({ cap, total, used, reserved, window }: StoredQuota): boolean {
+    if (cap === 'observe') return false
+    const now = window == null ? { used, reserved } : sumOf(withoutPast(window, this.clock.now()))
+    return now.used + now.reserved > total
+  }
+
+  private overdrawn(quota: StoredQuota, legal: boolean): Finding {
     const found = `${counted(quota.used, quota.reserved)} of ${quota.total}`
-    const legal = (await this.lowered(transaction, quota.id)) || !complete
-    if (!legal) return findingOf(quota, 'overdrawn', 'no more than its total, which nobody lowered', found)
-    return { ...findingOf(quota, 'overdrawn', 'no more than its total, unless that was lowered', found), note: true }
+    if (!legal) return this.finding(quota, 'overdrawn', 'no more than its total, which nobody lowered', found)
+    return { ...this.finding(quota, 'overdrawn', 'no more than its total, unless that was lowered', found), note: true }
   }
 
-  private async lowered(transaction: Transaction, quotaId: number): Promise<boolean> {
-    const { change } = this.store
-    const part = change.part(['id', 'action', 'actor', 'before', 'after'])
-    for (let after = 0; ;) {
-      const rows = await transaction.rows(
-        `SELECT ${part.columns} FROM ${change.readBy(transaction.dialect, ['quotaId', 'id'])} WHERE ${change.column('quotaId')} = ? ` +
-          `AND ${change.column('id')} > ? ORDER BY ${change.column('id')} LIMIT ${CHANGES}`,
-        [quotaId, after],
-      )
-      for (const row of rows) {
-        const { id, action, actor, before, after: became } = part.decode(row)
-        after = id
-        if (action === 'update' && (fell(before, became, 'total') || enforced(before, became))) return true
-        // A repair may have raised the counters.
-        if (
-          action === 'reset' &&
-          actor === VERIFY &&
-          (fell(became, before, 'used') || fell(became, before, 'reserved'))
-        )
-          return true
-      }
-      if (rows.length < CHANGES) return false
-    }
-  }
-
-  private async edits(transaction: Transaction, quotas: readonly KnownQuota[]): Promise<Map<number, Edits>> {
-    const { change } = this.store
-    const [quotaId, action] = [change.column('quotaId'), change.column('action')]
-    const edits = new Map<number, Edits>()
-    for (let start = 0; start < quotas.length; start += QUOTAS) {
-      const ids = quotas.slice(start, start + QUOTAS).map(({ id }) => id)
-      const rows = await transaction.rows(
-        `SELECT ${quotaId} AS quota_id, COUNT(*) AS n, SUM(CASE WHEN ${action} = 'create' THEN 1 ELSE 0 END) AS creates ` +
-          `FROM ${change.readBy(transaction.dialect, ['quotaId', 'id'])} WHERE ${quotaId} IN (${placeholders(ids)}) AND ${action} <> 'reset' ` +
-          `GROUP BY ${quotaId}`,
-        ids,
-      )
-      for (const row of rows)
-        edits.set(Number(row['quota_id']), { count: Number(row['n']), created: Number(row['creates']) > 0 })
-    }
-    return edits
-  }
-
-  /** Returns the time of the oldest remaining change. */
-  private async oldestChange(transaction: Transaction): Promise<Instant | undefined> {
-    const { change } = this.store
-    const at = change.column('at')
-    const rows = await transaction.rows(
-      `SELECT MIN(${at}) AS at FROM ${change.readBy(transaction.dialect, ['at', 'id'])}`,
-    )
-    const oldest = rows[0]?.['at']
-    return typeof oldest === 'string' ? instantFromStore(oldest) : undefined
+  private finding({ id, ownerId }: StoredQuota, rule: Finding['rule'], expected: string, found: string): Finding {
+    const { quota, act, allocation, change, event, usageTotal } = this.store
+    const more =
+      rule === 'counters'
+        ? `${showing(act, 'plainQuotaId', id)} ${showing(allocation, 'quotaId', id)}`
+        : rule === 'totals'
+          ? showing(usageTotal, 'quotaId', id)
+          : rule === 'event' || rule === 'passed'
+            ? showing(event, 'quotaId', id)
+            : showing(change, 'quotaId', id)
+    const show = `${showing(quota as never, 'id' as never, id)} ${more}`
+    return { rule, ownerId, where: `quota ${id} of owner ${ownerId}`, expected, found, show }
   }
 }
 
-/** Compares the version with the number of edits. Each edit has a change; the oldest may have been removed. */
-function version(quota: KnownQuota, { count, created }: Edits, oldest: Instant | undefined): Finding[] {
-  const complete = created || (oldest !== undefined && quota.createdAt > oldest + MAX_SKEW_MS)
-  if (complete ? quota.version === count : quota.version > count) return []
-  const expected = `${count} changes make version ${count}${complete ? '' : ' at least, and its create is gone'}`
-  return [findingOf(quota, 'version', expected, `version ${quota.version}`)]
-}
-
-/** Finds settings that no request can have set. */
-function settings(quota: KnownQuota): Finding[] {
-  const { quotaType, total, state, expireAt, cycleUnit, cycleTimeZone, cycleAnchorAt, cycleEndsAt, cycleSeq } = quota
-  const { cap, windowSeconds } = quota
-  const cycle = [cycleUnit, cycleTimeZone, cycleAnchorAt, cycleEndsAt]
-  const wrong: [expected: string, found: string][] = []
-  if (!STATUSES.includes(state)) wrong.push([`one of ${STATUSES.join(', ')}`, state])
-  if (state === 'expired' && expireAt === null) wrong.push(['an expiry, since it is expired', 'none'])
-  if (total < 0 || total > MAX_AMOUNT) wrong.push([`a total from 0 to ${MAX_AMOUNT}`, String(total)])
-  if (cycleSeq < 0) wrong.push(['a cycle_seq from 0', String(cycleSeq)])
-  if (cap !== null && !CAP_MODES.includes(cap)) wrong.push([`no cap, or one of ${CAP_MODES.join(', ')}`, cap])
-  const rolling = (quotaType as number) === ROLLING_QUOTA
-  if (rolling && cap === null) wrong.push(['a cap, since it is of type 3', 'none'])
-  if (rolling !== inWindow(windowSeconds) || (!rolling && windowSeconds !== null))
-    wrong.push([
-      rolling
-        ? `a window of ${MIN_WINDOW_SECONDS} to ${MAX_WINDOW_SECONDS} seconds, since it is of type 3`
-        : `no window, since it is of type ${quotaType}`,
-      String(windowSeconds),
-    ])
-  if (quotaType === TOTAL_QUOTA || quotaType === ROLLING_QUOTA) {
-    if (quotaType === TOTAL_QUOTA && expireAt === null) wrong.push(['an expiry, since it is of type 1', 'none'])
-    if (cycle.some((part) => part !== null))
-      wrong.push([`no cycle, since it is of type ${quotaType}`, cycle.map(String).join(', ')])
-  } else if ((quotaType as number) === CYCLE_QUOTA) {
-    if (cycle.some((part) => part === null))
-      wrong.push(['a complete cycle, since it is of type 2', cycle.map(String).join(', ')])
-    else if ((cycleEndsAt ?? 0) < (cycleAnchorAt ?? 0))
-      wrong.push(['a cycle that ends at its anchor or later', formatInstant(cycleEndsAt ?? 0)])
-  } else wrong.push(['type 1, 2 or 3', String(quotaType)])
-  return wrong.map(([expected, found]) => findingOf(quota, 'settings', expected, found))
-}
-
-function findingOf({ id, ownerId }: KnownQuota, rule: Finding['rule'], expected: string, found: string): Finding {
-  return { rule, subject: ownerId, ownerId, where: `quota ${id} of owner ${ownerId}`, expected, found }
-}
-
-/** Returns whether counter and totals are both higher than the acts: then acts may be missing. */
-function bothHigher({ used: counter }: KnownQuota, { used, totalled }: ShouldBe): boolean {
-  return counter > used && totalled !== undefined && totalled > used
+/** A group of whose quotas each member has a count has no shared counter, and needs no lock. */
+function ownersToLock(ownerIds: readonly number[], quotas: readonly StoredQuota[]): readonly number[] {
+  if ((ownerIds[0] ?? 0) >= 0) return ownerIds
+  const shared = new Set(quotas.filter(({ per }) => per === 'group').map(({ ownerId }) => ownerId))
+  return ownerIds.filter((ownerId) => shared.has(ownerId))
 }
 
 function counted(used: number, reserved: number): string {
   return `used ${used}, reserved ${reserved}`
 }
 
-function owned({ id: quotaId, ownerId, cap }: KnownQuota): OwnedQuota {
+function windowText(window: RollingWindow): string {
+  return `window ${formatWindow(window) || 'empty'}`
+}
+
+function owned({ id: quotaId, ownerId, cap }: StoredQuota): OwnedQuota {
   return { quotaId, ownerId, byCap: cap !== null }
 }
 
-function windowOf({ quotaType, windowSeconds }: KnownQuota): number | null {
+function windowOf({ quotaType, windowSeconds }: StoredQuota): number | null {
   return quotaType === ROLLING_QUOTA ? windowSeconds : null
 }
 
@@ -514,25 +486,17 @@ function readable(text: string | null): RollingWindow | undefined {
   }
 }
 
-function inWindow(seconds: number | null): boolean {
-  return seconds !== null && seconds >= MIN_WINDOW_SECONDS && seconds <= MAX_WINDOW_SECONDS
-}
-
-function windowText(window: RollingWindow): string {
-  return `window ${formatWindow(window) || 'empty'}`
-}
-
-/** Returns whether an observe cap became an enforce cap. It may have counted more than its total before. */
-function enforced(before: string, after: string): boolean {
-  return before.includes('"cap":"observe"') && after.includes('"cap":"enforce"')
-}
-
-/** Returns whether a member is smaller in the second text than in the first. */
-function fell(before: string, after: string, member: string): boolean {
+/** The thresholds that an event tells of. */
+function crossedIn(data: string): number[] {
   try {
-    const [was, is] = [before, after].map((text) => (JSON.parse(text) as Record<string, unknown>)[member])
-    return typeof was === 'number' && typeof is === 'number' && is < was
+    return (JSON.parse(data) as { crossed: number[] }).crossed
   } catch {
-    return false
+    return []
   }
+}
+
+function chunks<T>(values: readonly T[]): T[][] {
+  const parts: T[][] = []
+  for (let start = 0; start < values.length; start += QUOTAS) parts.push(values.slice(start, start + QUOTAS))
+  return parts
 }

@@ -7,12 +7,7 @@ export interface WindowDifference {
   readonly should: RollingWindow
   /** The stored window, raised to the sum of the rows. */
   readonly raised: RollingWindow
-  readonly differs: boolean
-  /** Whether any slot counts too little. */
-  readonly raises: boolean
-  /** Whether any slot counts too much. */
-  readonly lowers: boolean
-  /** Whether all differences are in slots of which no acts were removed. */
+  /** Are all differences in slots of which no operations were removed? */
   readonly certain: boolean
 }
 
@@ -27,30 +22,21 @@ export function windowDifference(
   ofRows: RollingWindow,
   removed: (until: Instant) => boolean,
 ): WindowDifference {
-  const difference = {
-    should: [] as WindowSlot[],
-    raised: [] as WindowSlot[],
-    differs: false,
-    raises: false,
-    lowers: false,
-    certain: true,
-  }
+  const [all, right]: [WindowSlot[], WindowSlot[]] = [[], []]
+  let certain = true
   const boundaries = new Set([...stored, ...ofRows].map(({ until }) => until))
   for (const until of [...boundaries].sort((a, b) => a - b)) {
     const is = slotOf(stored, until)
     const rows = slotOf(ofRows, until)
     const raised = { until, used: Math.max(is.used, rows.used), reserved: Math.max(is.reserved, rows.reserved) }
+    all.push(raised)
     // Open holds are never removed.
     const should = removed(until) ? { ...raised, reserved: rows.reserved } : rows
-    if (raised.used + raised.reserved > 0) difference.raised.push(raised)
-    if (should.used + should.reserved > 0) difference.should.push(should)
-    difference.raises ||= is.used < rows.used || is.reserved < rows.reserved
-    difference.lowers ||= is.used > should.used || is.reserved > should.reserved
-    if (is.used === should.used && is.reserved === should.reserved) continue
-    difference.differs = true
-    difference.certain &&= !removed(until)
+    right.push(should)
+    certain &&= !removed(until) || (is.used === should.used && is.reserved === should.reserved)
   }
-  return difference
+  const counting = ({ used, reserved }: WindowSlot): boolean => used + reserved > 0
+  return { should: right.filter(counting), raised: all.filter(counting), certain }
 }
 
 function slotOf(window: RollingWindow, until: Instant): WindowSlot {

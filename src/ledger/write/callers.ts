@@ -85,8 +85,8 @@ export class Callers<Q extends QuotaRow> {
     const { caller } = this.store
     await this.transactions.write(async (transaction) => {
       const clause = caller.overwriting(transaction.dialect, ['id'], ['name', 'spentAt'])
-      for (const { sql, values } of caller.inserts([{ id, name: storedName(name), spentAt: this.clock.now() }]))
-        await transaction.later(sql + clause, values)
+      const row = { id, name: storedName(name), spentAt: this.clock.now() }
+      for (const { sql, values } of caller.inserts([row], transaction)) await transaction.later(sql + clause, values)
     })
   }
 }

@@ -13,12 +13,15 @@ import type { Channel } from '../rows/channel.js'
 import { NO_CAPS } from '../rows/counted-caps.js'
 import { groupBy } from '../rows/group-by.js'
 import type { QuotaRow } from '../rows/quota.entity.js'
-import type { Outcome, Request } from '../store/command.js'
+import { type Command, type GroupCommand, isOfGroups, type Outcome, type Request } from '../store/command.js'
+import { groupOf, groupOwner, type GroupRow } from '../rows/group.entity.js'
+import { GroupChains, GroupStore } from '../store/group-store.js'
 import type { Found, LedgerStore, Wanted } from '../store/ledger-store.js'
 import { WorkingSet } from '../store/working-set.js'
-import { loadHolds, expireDueHolds } from './holds.js'
+import { loadHolds, expireDueHolds, MoreLocks } from './holds.js'
 import type { IdSource } from './id-source.js'
-import { Judge, type Verdict } from './judge.js'
+import { GroupActs } from './group-acts.js'
+import { Judge, replayOf, type Verdict } from './judge.js'
 import { Lane, type Waiting } from './lane.js'
 import { LockedOwners } from './locked-owners.js'
 
@@ -28,6 +31,8 @@ export interface EngineObserver extends TransactionObserver {
   batch(size: number, waitedSeconds: number, tookSeconds: number): void
   /** A request was answered: its result, or its error code, and the reason of an `unavailable`. */
   answered(kind: string, result: 'done' | 'replayed' | ServiceError['code'], reason?: UnavailableReason): void
+  /** Owners were seen for the first time, through the default group. */
+  firstSeen(owners: number): void
 }
 
 /** A request of a batch, for tracing. */
@@ -56,14 +61,16 @@ export interface EngineOptions {
    * `unavailable`. The lane of locked owners and the background lane hold as many as one of these lanes, in addition.
    */
   readonly queueLimit: number
-  /** The maximum number of one caller's requests in the engine, over all lanes; further ones wait for room. */
+  /** The maximum number of one caller's requests in the engine, over all lanes; further ones wait. */
   readonly callerQueueLimit: number
+  /** The maximum number of owners that one caller brings in through the default group in an hour. */
+  readonly newOwnersPerHour: number
 }
 
-/** How long requests of a caller wait for room, in milliseconds; as long as for being let in (Admission). */
-const ROOM_PATIENCE_MS = 10_000
-/** Requests of a caller that may wait for room, as a multiple of those that it may have in hand. */
-const MAX_WAITING_FOR_ROOM = 4
+/** The maximum wait of a caller's requests for capacity, in milliseconds; the same as for admission. */
+const CAPACITY_PATIENCE_MS = 10_000
+/** The maximum weight of a caller's waiting requests, as a multiple of its capacity. */
+const MAX_WAITING_FACTOR = 4
 
 /** Owners whose lock row is known to exist; forgetting them costs one upsert. */
 const MAX_KNOWN_OWNERS = 100_000
@@ -85,6 +92,9 @@ const IN_USE_MS = 1_000
  * removed.
  */
 const MAX_MENDS = 3
+const HOUR_MS = 3_600_000
+/** The maximum number of times that a batch runs again with more locks. */
+const MAX_WIDENINGS = 6
 
 type Decision = { outcome: Outcome } | { refusal: ServiceError } | 'locked out'
 
@@ -92,6 +102,14 @@ type Decision = { outcome: Outcome } | { refusal: ServiceError } | 'locked out'
 class LockRowsMissing extends Error {
   constructor(readonly ownerIds: readonly number[]) {
     super(`no lock rows for ${ownerIds.length} owners`)
+  }
+}
+
+/** Owners that nobody has seen draw on the default group: each needs a lock row. */
+class NewOwners extends Error {
+  /** @param callers who brings them in, by owner */
+  constructor(readonly callers: ReadonlyMap<number, string>) {
+    super(`${callers.size} new owners`)
   }
 }
 
@@ -118,8 +136,13 @@ export class Engine<Q extends QuotaRow> {
   /** The lane of each owner with requests that wait or are at the database. */
   private readonly inLane = new Map<number, { readonly lane: Lane; count: number }>()
   private readonly knownOwners = new Set<number>()
-  /** Of callers, for what the engine has in hand of each. */
-  private readonly rooms: FairSemaphore
+  private readonly groups: GroupStore<Q>
+  private readonly chains: GroupChains<Q>
+  /** The highest group of members with shared counters, as last seen, so that their requests share a lane. */
+  private readonly rootOf = new Map<number, number>()
+  /** The capacity of each caller, in requests. */
+  private readonly capacity: FairSemaphore
+  private readonly newOwnersPerHour: number
   /** Which owners somebody else keeps locked, and since when. */
   readonly lockedOwners: LockedOwners
   /** For background requests: small batches, so that other requests need not wait long. */
@@ -144,7 +167,10 @@ export class Engine<Q extends QuotaRow> {
     options: EngineOptions,
   ) {
     const { callerQueueLimit: limit } = options
-    this.rooms = new FairSemaphore({ weightOfOne: limit, waitingWeightOfOne: limit * MAX_WAITING_FOR_ROOM })
+    this.newOwnersPerHour = options.newOwnersPerHour
+    this.groups = new GroupStore(store)
+    this.chains = new GroupChains(this.groups)
+    this.capacity = new FairSemaphore({ weightOfOne: limit, waitingWeightOfOne: limit * MAX_WAITING_FACTOR })
     this.lockedOwners = new LockedOwners({ field: channel.subjects[0].field, channel: channel.name }, clock)
     const share = Math.ceil(options.queueLimit / options.lanes)
     this.lanes = Array.from({ length: options.lanes }, () => {
@@ -162,30 +188,30 @@ export class Engine<Q extends QuotaRow> {
     return this.waitingCount
   }
 
-  /** Requests with room, by caller; those of a batch keep theirs until the whole batch is answered. */
+  /** Requests that use capacity, by caller; those of a batch use it until the whole batch is answered. */
   get depthByCaller(): ReadonlyMap<string, number> {
-    return new Map([...this.rooms.shares()].map(([caller, { weight }]) => [caller, weight]))
+    return new Map([...this.capacity.shares()].map(([caller, { weight }]) => [caller, weight]))
   }
 
   /**
-   * Takes room for requests of a caller before any work is done for them, and waits if there is none. Return it with
-   * `leave`.
-   * @returns undefined if there is room at once
+   * Takes capacity for requests of a caller before any work is done for them, and waits if none is free. Return it
+   * with `release`.
+   * @returns undefined if it is free at once
    * @throws Unavailable, at once or from the promise
    */
-  enter(caller: string, count: number): Promise<void> | undefined {
+  acquire(caller: string, count: number): Promise<void> | undefined {
     if (this.closed) throw new Unavailable('draining')
-    const wait = this.rooms.acquire(caller, count, ROOM_PATIENCE_MS)
-    return wait === undefined ? undefined : roomOf(wait)
+    const wait = this.capacity.acquire(caller, count, CAPACITY_PATIENCE_MS)
+    return wait === undefined ? undefined : acquired(wait)
   }
 
-  /** Returns the room that `enter` took, after the requests are answered. */
-  leave(caller: string, count: number): void {
-    this.rooms.release(caller, count)
+  /** Returns the capacity that `acquire` took, after the requests are answered. */
+  release(caller: string, count: number): void {
+    this.capacity.release(caller, count)
   }
 
   /**
-   * Decides a request and commits its effect. It must have room (`enter`).
+   * Decides a request and commits its effect. It must have capacity (`acquire`).
    * @throws ServiceError the refusal; `unavailable` if the database is unavailable, the queue full or the engine closed
    */
   async submit(request: Request): Promise<Outcome> {
@@ -195,8 +221,8 @@ export class Engine<Q extends QuotaRow> {
   }
 
   /**
-   * The same for a background request: it uses a separate lane with small batches. It needs no room: the caller limits
-   * their number, and pauses while the engine is in use (`inUse`).
+   * The same for a background request: it uses a separate lane with small batches. It needs no capacity: the caller
+   * limits their number, and pauses while the engine is in use (`inUse`).
    */
   async submitInBackground(request: Request): Promise<Outcome> {
     return this.enqueue(request, () => this.background)
@@ -223,7 +249,7 @@ export class Engine<Q extends QuotaRow> {
         since: performance.now(),
         traced: this.tracer?.current(),
         lockedOutUntil: undefined,
-        inLane: false,
+        inLane: [],
         resolve,
         reject,
       }
@@ -241,12 +267,13 @@ export class Engine<Q extends QuotaRow> {
   }
 
   /**
-   * The lane for an owner's next request: that of its pending ones, so that they keep their order; otherwise the first
+   * The lane for an owner's next request: that of its pending ones, so that they keep their order, or of those of its
+   * root, which lock the same groups; otherwise the first
    * uncongested lane. As long as one lane keeps up, only that one is used, since larger batches cost less per request;
    * others help if the queue is deep, the disk slow or a row locked.
    */
   private laneOf(ownerId: number): Lane {
-    const inHand = this.inLane.get(ownerId)
+    const inHand = this.inLane.get(ownerId) ?? this.inLane.get(this.rootOf.get(ownerId) ?? ownerId)
     if (inHand !== undefined) return inHand.lane
     const [first, ...others] = this.lanes
     if (first === undefined) throw new Error('an engine without lanes')
@@ -284,6 +311,8 @@ export class Engine<Q extends QuotaRow> {
    * @returns the refusal of every request, if the database was unavailable
    */
   private async answerBatch(batch: readonly Waiting[], skipLocked: boolean): Promise<StoreUnavailable | undefined> {
+    const alone = batch.findIndex(({ request }) => isOfGroups(request.command))
+    if (alone >= 0 && batch.length > 1) return this.answerInParts(batch, alone, skipLocked)
     let decisions: Decision[]
     try {
       decisions = await this.decide(
@@ -315,6 +344,18 @@ export class Engine<Q extends QuotaRow> {
       } else this.refuse(waiting, decision?.refusal)
     })
     return undefined
+  }
+
+  /** Answers an act on groups in a transaction of its own, between those of the requests before and after it. */
+  private async answerInParts(
+    batch: readonly Waiting[],
+    place: number,
+    skipLocked: boolean,
+  ): Promise<StoreUnavailable | undefined> {
+    let unreachable: StoreUnavailable | undefined
+    for (const part of [batch.slice(0, place), batch.slice(place, place + 1), batch.slice(place + 1)])
+      if (part.length > 0) unreachable = (await this.answerBatch(part, skipLocked)) ?? unreachable
+    return unreachable
   }
 
   /**
@@ -372,27 +413,39 @@ export class Engine<Q extends QuotaRow> {
 
   private join(lane: Lane, waiting: Waiting): void {
     const { ownerId } = waiting.request
-    const inHand = this.inLane.get(ownerId)
-    if (inHand === undefined) this.inLane.set(ownerId, { lane, count: 1 })
-    else inHand.count += 1
-    waiting.inLane = true
+    const root = this.rootOf.get(ownerId)
+    waiting.inLane = root === undefined ? [ownerId] : [ownerId, root]
+    for (const id of waiting.inLane) {
+      const inHand = this.inLane.get(id)
+      // Requests of a root may be in another lane, from before it was known.
+      if (inHand === undefined) this.inLane.set(id, { lane, count: 1 })
+      else inHand.count += 1
+    }
     lane.push(waiting)
   }
 
   private leaveLane(waiting: Waiting): void {
-    const { ownerId } = waiting.request
-    const inHand = waiting.inLane ? this.inLane.get(ownerId) : undefined
-    if (inHand === undefined) return
-    waiting.inLane = false
-    inHand.count -= 1
-    if (inHand.count === 0) this.inLane.delete(ownerId)
+    for (const id of waiting.inLane) {
+      const inHand = this.inLane.get(id)
+      if (inHand !== undefined && (inHand.count -= 1) === 0) this.inLane.delete(id)
+    }
+    waiting.inLane = []
   }
 
   /** Decides and commits a batch, after its owners have lock rows. */
   private async decide(requests: readonly Request[], skipLocked: boolean): Promise<Decision[]> {
-    const creating = requests.filter(({ command }) => command.kind === 'create').map(({ ownerId }) => ownerId)
+    const creating = requests.flatMap(({ command, ownerId }) =>
+      // A group of whose quotas each member has a count needs no lock row: consumes read it without a lock.
+      command.kind === 'create' && command.place?.per !== 'member'
+        ? [ownerId]
+        : command.kind === 'members' && command.action === 'add'
+          ? command.ownerIds
+          : [],
+    )
     await this.ensureOwners(creating.filter((ownerId) => !this.knownOwners.has(ownerId)))
-    for (let mends = 0; ; mends += 1) {
+    const also = new Set<number>()
+    const unwanted = new Set<number>()
+    for (let mends = 0, widenings = 0; ;) {
       let lockTimeouts = 0
       const written = { events: false }
       try {
@@ -400,15 +453,46 @@ export class Engine<Q extends QuotaRow> {
           written.events = false
           if (transaction.afterLockTimeout) lockTimeouts += 1
           if (lockTimeouts === MAX_LOCK_TIMEOUTS) throw new RowsLocked()
-          return this.transact(transaction, requests, skipLocked || transaction.afterLockTimeout, written)
+          return this.transact(transaction, requests, skipLocked || transaction.afterLockTimeout, {
+            also,
+            unwanted,
+            written,
+          })
         }, this.observer)
         if (written.events) this.onEvents?.()
         return decisions
       } catch (error) {
-        if (!(error instanceof LockRowsMissing) || mends === MAX_MENDS) throw error
+        if (error instanceof MoreLocks) {
+          if ((widenings += 1) > MAX_WIDENINGS) throw new RowsLocked()
+          for (const ownerId of error.ownerIds) also.add(ownerId)
+          continue
+        }
+        if (error instanceof NewOwners && (mends += 1) <= MAX_MENDS) {
+          for (const ownerId of await this.bringIn(error.callers)) unwanted.add(ownerId)
+          continue
+        }
+        if (!(error instanceof LockRowsMissing) || (mends += 1) > MAX_MENDS) throw error
         await this.ensureOwners(error.ownerIds)
       }
     }
+  }
+
+  /** Creates the lock rows of new owners. @returns those beyond what their callers may bring in */
+  private async bringIn(callers: ReadonlyMap<number, string>): Promise<number[]> {
+    const at = this.clock.now()
+    const refused: number[] = []
+    for (const [callerId, group] of groupBy([...callers], ([, caller]) => caller)) {
+      const ownerIds = group.map(([ownerId]) => ownerId)
+      const brought = await this.transactions.write(async (transaction) => {
+        const known = await this.store.broughtSince(transaction, callerId, at - HOUR_MS)
+        const room = Math.max(0, this.newOwnersPerHour - known)
+        if (room > 0) await this.store.ensureOwners(transaction, ownerIds.slice(0, room), { callerId, at })
+        return room
+      })
+      refused.push(...ownerIds.slice(brought))
+      this.observer?.firstSeen(Math.min(brought, ownerIds.length))
+    }
+    return refused
   }
 
   /**
@@ -425,43 +509,54 @@ export class Engine<Q extends QuotaRow> {
   /**
    * One attempt at a batch. It reads everything under the locks; a rerun starts from nothing.
    * @param skipLocked omit the owners that another session keeps locked
-   * @param written is told whether events were written
    */
   private async transact(
     transaction: Transaction,
     requests: readonly Request[],
     skipLocked: boolean,
-    written: { events: boolean },
+    { also, unwanted, written }: Attempt,
   ): Promise<Decision[]> {
-    const ownerIds = [...new Set(requests.map(({ ownerId }) => ownerId))]
-    const found = await this.store.lockAndRead(transaction, {
-      ownerIds,
+    const [first] = requests
+    if (first !== undefined && isOfGroups(first.command))
+      return [await this.actOnGroups(transaction, first, first.command, skipLocked)]
+    const ownerIds = [...new Set([...requests.map(({ ownerId }) => ownerId), ...also])].filter((ownerId) => ownerId > 0)
+    const named = namedBy(requests)
+    const found = await this.store.lockAndRead(transaction, { ownerIds, skipLocked, now: this.clock.now(), ...named })
+    const locked = new Set(found.locked.keys())
+    const elsewhere = await this.lockedElsewhere(transaction, requests, ownerIds, [...locked], skipLocked)
+    const chains = await this.chainsOf(transaction, requests, found)
+    const ofGroups = await this.lockGroups(transaction, requests, {
+      chains,
+      also,
       skipLocked,
-      now: this.clock.now(),
-      ...namedBy(requests),
+      quotaIds: named.quotaIds,
     })
-    const { lockedIds } = found
-    const elsewhere = await this.lockedElsewhere(transaction, requests, ownerIds, lockedIds, skipLocked)
+    for (const id of ofGroups.lockedIds) locked.add(id)
+    for (const id of ofGroups.elsewhere) elsewhere.add(id)
+    for (const [ownerId, chain] of chains)
+      if (chain.some((groupId) => ofGroups.elsewhere.has(groupOwner(groupId)))) elsewhere.add(ownerId)
     const judged = requests.filter(({ ownerId }) => !elsewhere.has(ownerId))
     // The present time is read after the locks are taken.
     const workingSet = new WorkingSet<Q>(this.clock.now())
-    await this.load(transaction, workingSet, judged, found)
+    for (const [ownerId, chain] of chains) workingSet.setChain(ownerId, chain)
+    for (const group of ofGroups.groups) workingSet.groups.set(group.id, group)
+    await this.load(transaction, workingSet, judged, { ...found, groupQuotas: ofGroups.quotas }, locked)
 
-    this.renewIds(judged, workingSet, found.closedTo)
+    this.renewIds(judged, workingSet, found.gate.closedTo)
     const judge = new Judge(this.channel, workingSet)
     const slice = new TimeSlice()
     const decisions: Decision[] = []
     // Quotas to create, whose answers need their ids. They are inserted together, as long as later requests do not
     // depend on them.
     let creating: Creating<Q>[] = []
+    const unseen = new Map<number, string>()
     const create = async (): Promise<void> => {
       const ids = await this.store.insertQuotas(
         transaction,
-        creating.map(({ verdict }) => verdict.insert),
+        creating.flatMap(({ verdict }) => verdict.insert),
       )
-      for (const [n, { place, verdict }] of creating.entries()) {
-        decisions[place] = { outcome: verdict.admit(ids[n] ?? 0) }
-      }
+      for (const { place, verdict } of creating)
+        decisions[place] = { outcome: verdict.admit(ids.splice(0, verdict.insert.length)) }
       creating = []
     }
     for (const [place, request] of requests.entries()) {
@@ -472,8 +567,12 @@ export class Engine<Q extends QuotaRow> {
       }
       if (creating.length > 0 && dependsOn(request, creating)) await create()
       try {
+        const { ownerId } = request
+        if (unwanted.has(ownerId) && !locked.has(ownerId)) throw tooManyNewOwners(this.newOwnersPerHour)
         const verdict = judge.decide(request)
-        if ('outcome' in verdict) decisions[place] = { outcome: verdict.outcome }
+        // Nobody has seen this owner: it draws on the default group, and its operation needs its lock.
+        if (!locked.has(ownerId) && chains.has(ownerId)) unseen.set(ownerId, request.callerId)
+        else if ('outcome' in verdict) decisions[place] = { outcome: verdict.outcome }
         else creating.push({ place, request, verdict })
       } catch (error) {
         if (!(error instanceof ServiceError)) throw error
@@ -482,19 +581,116 @@ export class Engine<Q extends QuotaRow> {
     }
     if (creating.length > 0) await create()
 
-    await expireDueHolds(transaction, this.store, workingSet, this.clock.steady, async (ids) =>
-      this.loadMissing(transaction, workingSet, ids),
+    if (unseen.size > 0) throw new NewOwners(unseen)
+    await expireDueHolds(transaction, this.store, workingSet, this.clock.steady, locked, async (ids) =>
+      this.loadMissing(transaction, workingSet, ids, locked),
     )
     await this.store.write(transaction, workingSet, () => this.ids.next())
     if (workingSet.events.length > 0) written.events = true
-    const edited = workingSet.changes
-      .map(({ quotaId }) => workingSet.quota(quotaId)?.ownerId)
-      .filter((ownerId) => ownerId !== undefined)
+    const edited = workingSet.changes.map(({ ownerId }) => ownerId)
     // On a cluster, another node may change rows that were only read here, since locks are local: every write must
     // touch a row that the other one also writes.
-    const touched = transaction.clustered && workingSet.changed ? lockedIds : [...new Set(edited)]
-    if (touched.length > 0) await this.store.touchOwners(transaction, touched)
+    const touched = transaction.clustered && workingSet.changed ? [...found.locked.keys(), ...edited] : edited
+    if (touched.length > 0) await this.store.touchOwners(transaction, [...new Set(touched)])
+    const groups = [...new Set(edited)].flatMap((ownerId) => groupOf(ownerId) ?? [])
+    if (groups.length > 0) await this.store.touchGroups(transaction, groups)
     return decisions
+  }
+
+  /**
+   * The chains of those owners of requests on usage, and on counts, that are in a group. Empty if the channel has no
+   * groups.
+   */
+  private async chainsOf(
+    transaction: Transaction,
+    requests: readonly Request[],
+    { locked, gate, quotas }: Found<Q>,
+  ): Promise<Map<number, readonly number[]>> {
+    const chains = new Map<number, readonly number[]>()
+    const counts = new Set(quotas.filter(({ follows }) => follows !== null).map(({ id }) => id))
+    for (const { ownerId, command } of requests) {
+      if (ownerId < 0 || chains.has(ownerId)) continue
+      if (!DRAWS.has(command.kind) && !('quotaId' in command && counts.has(command.quotaId))) continue
+      const groupId = locked.get(ownerId)?.groupId ?? gate.defaultGroupId
+      if (groupId !== null) chains.set(ownerId, await this.chains.of(transaction, groupId, gate.chainsVersion))
+    }
+    return chains
+  }
+
+  /**
+   * Locks and reads the groups of chains, those whose quotas requests name, and further ones.
+   * @throws LockRowsMissing
+   */
+  private async lockGroups(
+    transaction: Transaction,
+    requests: readonly Request[],
+    { chains, also, skipLocked, quotaIds }: GroupsOf,
+  ): Promise<{ lockedIds: number[]; elsewhere: Set<number>; groups: GroupRow[]; quotas: Q[] }> {
+    const editedIds = [...new Set(requests.flatMap(({ ownerId }) => groupOf(ownerId) ?? []))]
+    const others = [...also].flatMap((ownerId) => groupOf(ownerId) ?? [])
+    const groupIds = [...new Set([...[...chains.values()].flat(), ...editedIds, ...others])]
+    const elsewhere = new Set<number>()
+    // Counts of an owner in no group have left, which is written, too.
+    const following = requests.flatMap(({ command, ownerId }) => (command.kind === 'follow' ? [ownerId] : []))
+    const memberIds = [...new Set([...chains.keys(), ...following])]
+    if (groupIds.length + memberIds.length === 0) return { lockedIds: [], elsewhere, groups: [], quotas: [] }
+    const wanted = { groupIds, memberIds, editedIds, quotaIds, skipLocked, now: this.clock.now() }
+    const found = await this.store.lockGroups(transaction, wanted)
+    const locked = new Set(found.lockedIds)
+    const shared = new Set(found.quotas.filter(({ per }) => per === 'group').map(({ ownerId }) => ownerId))
+    for (const { command, ownerId } of requests)
+      if (command.kind === 'create' && command.place?.per === 'group') shared.add(ownerId)
+    for (const ownerId of also) shared.add(ownerId)
+    const unlocked = groupIds.map(groupOwner).filter((id) => !locked.has(id) && shared.has(id))
+    if (unlocked.length > 0) {
+      for (const id of await this.store.existingOwnerIds(transaction, unlocked)) elsewhere.add(id)
+      const rowless = unlocked.filter((id) => !elsewhere.has(id))
+      if (rowless.length > 0) throw new LockRowsMissing(rowless)
+    }
+    this.noteRoots(chains, locked)
+    return { ...found, elsewhere }
+  }
+
+  private noteRoots(chains: ReadonlyMap<number, readonly number[]>, locked: ReadonlySet<number>): void {
+    if (this.rootOf.size > MAX_KNOWN_OWNERS) this.rootOf.clear()
+    for (const [ownerId, chain] of chains) {
+      const root = chain.findLast((groupId) => locked.has(groupOwner(groupId)))
+      if (root === undefined) this.rootOf.delete(ownerId)
+      else this.rootOf.set(ownerId, groupOwner(root))
+    }
+  }
+
+  /** One attempt at an act on groups; see `GroupActs`. */
+  private async actOnGroups(
+    transaction: Transaction,
+    request: Request,
+    command: GroupCommand,
+    skipLocked: boolean,
+  ): Promise<Decision> {
+    const ownerIds = command.kind === 'members' ? command.ownerIds : []
+    const { deduplicationKey, id: actId } = request
+    const exclusive = command.kind === 'group'
+    const wanted = { ownerIds, skipLocked, exclusive, deduplicationKey, actId }
+    const { owners, gate, acts } = await this.groups.lock(transaction, wanted)
+    const missing = ownerIds.filter((ownerId) => !owners.has(ownerId))
+    if (missing.length > 0) {
+      const existing = new Set(await this.store.existingOwnerIds(transaction, missing))
+      if (existing.size > 0) return 'locked out'
+      if (command.kind === 'members' && command.action === 'add') throw new LockRowsMissing(missing)
+    }
+    const workingSet = new WorkingSet<Q>(this.clock.now())
+    for (const act of acts) workingSet.addAct(act)
+    this.renewIds([request], workingSet, gate.closedTo)
+    try {
+      const outcome =
+        replayOf(workingSet, request) ??
+        (await new GroupActs(transaction, this.groups, workingSet, gate, owners).decide(request, command))
+      await this.store.write(transaction, workingSet, () => this.ids.next())
+      return { outcome }
+    } catch (error) {
+      if (!(error instanceof ServiceError)) throw error
+      return { refusal: error }
+    }
   }
 
   /**
@@ -523,7 +719,7 @@ export class Engine<Q extends QuotaRow> {
     ownerIds: readonly number[],
     lockedIds: readonly number[],
     skipLocked: boolean,
-  ): Promise<ReadonlySet<number>> {
+  ): Promise<Set<number>> {
     if (lockedIds.length === ownerIds.length) return new Set()
     const locked = new Set(lockedIds)
     const missing = ownerIds.filter((ownerId) => !locked.has(ownerId))
@@ -532,7 +728,8 @@ export class Engine<Q extends QuotaRow> {
     if (rowless.length === 0) return elsewhere
     const needed = new Set(await this.store.ownersWithQuotas(transaction, rowless))
     for (const { command, ownerId } of requests) {
-      if (command.kind === 'create' && !locked.has(ownerId) && !elsewhere.has(ownerId)) needed.add(ownerId)
+      if (command.kind === 'create' && ownerId > 0 && !locked.has(ownerId) && !elsewhere.has(ownerId))
+        needed.add(ownerId)
     }
     if (needed.size > 0) throw new LockRowsMissing([...needed])
     return elsewhere
@@ -542,13 +739,17 @@ export class Engine<Q extends QuotaRow> {
     transaction: Transaction,
     workingSet: WorkingSet<Q>,
     requests: readonly Request[],
-    { lockedIds, quotas, acts, operations }: Found<Q>,
+    { quotas, groupQuotas, acts, operations }: Found<Q> & { readonly groupQuotas: readonly Q[] },
+    locked: ReadonlySet<number>,
   ): Promise<void> {
-    const locked = new Set(lockedIds)
     const named = new Set(requests.map(({ command }) => ('quotaId' in command ? command.quotaId : undefined)))
     const paid = new Set<number>()
     // A quota that is neither locked nor named belongs to an owner whose lock was not taken.
-    for (const quota of quotas) if (locked.has(quota.ownerId) || named.has(quota.id)) workingSet.addQuota(quota)
+    // Those of groups are read again once their group is locked.
+    const found = [...quotas.filter(({ ownerId }) => ownerId > 0), ...groupQuotas].filter(
+      ({ id, ownerId }) => ownerId < 0 || locked.has(ownerId) || named.has(id),
+    )
+    await this.add(transaction, workingSet, found)
     for (const act of acts) workingSet.addAct(act)
     for (const entry of operations) {
       workingSet.addOperation(entry)
@@ -557,22 +758,68 @@ export class Engine<Q extends QuotaRow> {
     }
     // Before the holds: a due one may belong to a quota that is deleted or expired, and that an edit is about to
     // revive.
-    await this.loadMissing(transaction, workingSet, paid)
-    await loadHolds(transaction, this.store, workingSet, requests, lockedIds)
+    await this.loadMissing(transaction, workingSet, paid, locked)
+    await loadHolds(transaction, this.store, workingSet, requests, [...locked])
   }
 
   private async loadMissing(
     transaction: Transaction,
     workingSet: WorkingSet<Q>,
     quotaIds: ReadonlySet<number>,
+    locked: ReadonlySet<number>,
   ): Promise<void> {
     const missing = [...quotaIds].filter((id) => workingSet.quota(id) === undefined)
+    const quotas = await this.store.quotasById(transaction, missing)
+    // The group of a quota that its owner has left: it was read without its lock.
+    const unlocked = quotas.map(({ ownerId }) => ownerId).filter((ownerId) => ownerId < 0 && !locked.has(ownerId))
+    if (unlocked.length > 0) throw new MoreLocks(unlocked)
+    await this.add(transaction, workingSet, quotas)
+  }
+
+  /** Adds quotas to the working set: counts come after the quotas that they follow, which need no lock. */
+  private async add(transaction: Transaction, workingSet: WorkingSet<Q>, quotas: readonly Q[]): Promise<void> {
+    const counts: Q[] = []
+    for (const quota of quotas) {
+      if (quota.follows === null) workingSet.addQuota(quota)
+      else counts.push(quota)
+    }
+    if (counts.length === 0) return
+    const followed = new Set(counts.flatMap(({ follows }) => follows ?? []))
+    const missing = [...followed].filter((id) => workingSet.quota(id) === undefined)
     for (const quota of await this.store.quotasById(transaction, missing)) workingSet.addQuota(quota)
+    for (const count of counts) workingSet.addQuota(count)
   }
 }
 
-async function roomOf({ granted }: Wait): Promise<void> {
+async function acquired({ granted }: Wait): Promise<void> {
   if (!(await granted)) throw new Unavailable('principal_queue')
+}
+
+function tooManyNewOwners(most: number): ServiceError {
+  const detail = `A principal brings in at most ${most} owners in an hour through the default group.`
+  return new ServiceError('too_many_new_owners', detail)
+}
+
+/** The commands that draw on the chain of their owner, or answer what is left over it. */
+const DRAWS: ReadonlySet<Command['kind']> = new Set(['consume', 'reserve', 'commit', 'release', 'refund', 'follow'])
+
+/** What attempts at a batch share. */
+interface Attempt {
+  /** Further owners, and groups, to lock. */
+  readonly also: ReadonlySet<number>
+  /** New owners beyond what their callers may bring in. */
+  readonly unwanted: ReadonlySet<number>
+  /** Were events written? */
+  readonly written: { events: boolean }
+}
+
+/** The groups that a batch locks. */
+interface GroupsOf {
+  /** By owner. */
+  readonly chains: ReadonlyMap<number, readonly number[]>
+  readonly also: ReadonlySet<number>
+  readonly skipLocked: boolean
+  readonly quotaIds: readonly number[]
 }
 
 /** A quota to create. */
@@ -606,7 +853,7 @@ function namedBy(
     if ('operationId' in command) operationIds.add(command.operationId)
     if (request.deduplicationKey !== null) deduplicationKeys.add(request.deduplicationKey)
     // An earlier attempt whose answer was lost may have committed an edit without a key: it is found by its own id.
-    else if (command.kind !== 'sweep') actIds.push(request.id)
+    else if (command.kind !== 'sweep' && command.kind !== 'follow') actIds.push(request.id)
   }
   return { deduplicationKeys: [...deduplicationKeys], actIds, operationIds: [...operationIds], quotaIds: [...quotaIds] }
 }

@@ -4,7 +4,7 @@ import type { QuotaRow } from '../rows/quota.entity.js'
 import { isDue } from '../store/answers.js'
 import { amountOf, type Request } from '../store/command.js'
 import type { LedgerStore } from '../store/ledger-store.js'
-import { quotasOf, type WorkingSet } from '../store/working-set.js'
+import { type HeldBy, quotasOf, type WorkingSet } from '../store/working-set.js'
 
 /**
  * The number of due holds that a batch records as expired, unless it spends units of more of them. It bounds the wait,
@@ -14,6 +14,13 @@ export const MAX_EXPIRED_AT_ONCE = 200
 
 /** If more are needed, this multiple of them is read. */
 const NEXT_LOOK = 10
+
+/** A batch must change rows of more owners, or groups (`groupOwner`), than it has locked; it runs again with them. */
+export class MoreLocks extends Error {
+  constructor(readonly ownerIds: readonly number[]) {
+    super(`a batch needs the locks of ${ownerIds.length} more owners`)
+  }
+}
 
 /**
  * Reads the batch's data on holds, under the owners' locks: the units of due holds, which are subtracted whether or not
@@ -56,24 +63,46 @@ export async function loadHolds<Q extends QuotaRow>(
  * Records due holds as expired, after the batch is decided: up to the limit of a batch, the earliest first, and beyond
  * it all whose units the batch has spent.
  * @param steady may holds beyond those that the batch needs be recorded?
+ * @param locked the locked owners and groups
  * @param loadMissing loads quotas into the working set that it lacks
+ * @throws MoreLocks if units of a hold of another owner were spent, which must be locked as well
  */
 export async function expireDueHolds<Q extends QuotaRow>(
   transaction: Transaction,
   store: LedgerStore<Q>,
   workingSet: WorkingSet<Q>,
   steady: boolean,
+  locked: ReadonlySet<number>,
   loadMissing: (quotaIds: ReadonlySet<number>) => Promise<void>,
 ): Promise<void> {
   const owners = [...workingSet.dueOwners]
   if (owners.length === 0) return
   for (let limit = MAX_EXPIRED_AT_ONCE; ; limit *= NEXT_LOOK) {
-    const due = await store.dueHolds(transaction, owners, workingSet.now, limit)
-    await loadMissing(new Set(due.flatMap(({ hold }) => quotasOf(hold))))
-    workingSet.expireHolds(due, steady && limit === MAX_EXPIRED_AT_ONCE)
-    if (due.length < limit || !workingSet.spendsDueUnits) break
+    const found = await store.dueHolds(transaction, owners, workingSet.now, limit)
+    const due = await byOwner(transaction, store, found)
+    const own = due.filter(({ ownerId }) => locked.has(ownerId))
+    await loadMissing(new Set(own.flatMap(({ hold }) => quotasOf(hold))))
+    workingSet.expireHolds(own, steady && limit === MAX_EXPIRED_AT_ONCE)
+    const others = due.filter(({ ownerId, hold }) => !locked.has(ownerId) && workingSet.spendsUnitsOf(hold))
+    if (others.length > 0) throw new MoreLocks(others.map(({ ownerId }) => ownerId))
+    if (found.length < limit || !workingSet.spendsDueUnits) break
   }
   workingSet.moveDueTimes(await store.nextDue(transaction, owners, workingSet.now))
+}
+
+/** Holds, each once and with the owner of its operation: those of groups were found by the row of the group. */
+async function byOwner<Q extends QuotaRow>(
+  transaction: Transaction,
+  store: LedgerStore<Q>,
+  found: readonly HeldBy[],
+): Promise<HeldBy[]> {
+  const ofGroups = found.filter(({ ownerId }) => ownerId < 0).map(({ hold }) => hold.operationId)
+  if (ofGroups.length === 0) return [...found]
+  const owners = await store.ownersOfOperations(transaction, ofGroups)
+  const holds = new Map<string, HeldBy>()
+  for (const { ownerId, hold } of found)
+    holds.set(hold.operationId, { ownerId: owners.get(hold.operationId) ?? ownerId, hold })
+  return [...holds.values()]
 }
 
 /** Owners with a due quota, and those for which a sweep was requested. */
@@ -101,13 +130,26 @@ function ownersThatMayBeRefused<Q extends QuotaRow>(
 ): number[] {
   const wanted = new Map<number, number>()
   const edited = new Set<number>()
+  let all = 0
   for (const { command, ownerId } of requests) {
-    wanted.set(ownerId, (wanted.get(ownerId) ?? 0) + (amountOf(command) ?? 0))
+    const amount = amountOf(command) ?? 0
+    all += amount
+    wanted.set(ownerId, (wanted.get(ownerId) ?? 0) + amount)
     if ('quotaId' in command) edited.add(ownerId)
   }
-  return ownerIds.filter((ownerId) => {
-    let reserved = false
-    for (const quota of workingSet.owner(ownerId).quotas) if (quota.reserved > 0) reserved = true
-    return reserved && (edited.has(ownerId) || (wanted.get(ownerId) ?? 0) > workingSet.available(ownerId))
-  })
+  const isReserved = (ownerId: number): boolean => {
+    for (const quota of workingSet.owner(ownerId).quotas) if (quota.reserved > 0) return true
+    return false
+  }
+  const refused = new Set<number>()
+  for (const ownerId of wanted.keys()) {
+    const levels = workingSet.levels(ownerId)
+    const reserved = levels.filter(isReserved)
+    if (reserved.length === 0) continue
+    // Others of the batch may take what this owner shares with them.
+    const amount = levels.length === 1 ? (wanted.get(ownerId) ?? 0) : all
+    if (levels.some((level) => edited.has(level)) || amount > workingSet.available(ownerId))
+      for (const level of reserved) refused.add(level)
+  }
+  return ownerIds.filter((ownerId) => refused.has(ownerId))
 }

@@ -135,8 +135,8 @@ class Tables {
       if ('outcome' in verdict) outcome = verdict.outcome
       else {
         const id = this.quotas.size + 1
-        this.quotas.set(id, { ...verdict.insert, id })
-        outcome = verdict.admit(id)
+        this.quotas.set(id, { ...verdict.insert[0]!, id })
+        outcome = verdict.admit([id])
       }
       return { body: outcome.body, replayed: outcome.replayed, answer: JSON.parse(outcome.body) }
     } catch (error) {
@@ -266,13 +266,13 @@ describe('a consume', () => {
       // Even with all that comes back there are no more than 7.
       refills_at: null,
       quotas: [
-        { id: 2, total: 3, used: 3, reserved: 0, remaining: 0, refills_at: formatInstant(NOW + HOUR) },
-        { id: 1, total: 5, used: 1, reserved: 2, remaining: 2, refills_at: null },
+        { id: 2, group_id: null, total: 3, used: 3, reserved: 0, remaining: 0, refills_at: formatInstant(NOW + HOUR) },
+        { id: 1, group_id: null, total: 5, used: 1, reserved: 2, remaining: 2, refills_at: null },
       ],
     })
-    // At one o'clock 3 come back, but the hold's 2 only at half past.
+    // At one o'clock 3 come back, and the hold's 2 at half past.
     expect(tables.ask(NOW, consume(7), {}, true).error!.extra).toMatchObject({
-      refills_at: formatInstant(NOW + 2 * HOUR),
+      refills_at: formatInstant(NOW + 1.5 * HOUR),
     })
     expect(tables.ask(NOW, consume(5), {}, true).error!.extra).toMatchObject({ refills_at: formatInstant(NOW + HOUR) })
     expect(counters(tables)).toEqual(before)
@@ -626,6 +626,10 @@ describe('settings', () => {
       cap: null,
       window_seconds: null,
       thresholds: [],
+      group_id: null,
+      per: null,
+      follows: null,
+      overrides: null,
       version: 1,
       created_at: formatInstant(NOW),
       updated_at: formatInstant(NOW),
@@ -633,6 +637,7 @@ describe('settings', () => {
     const { before, after, ...change } = tables.changes[0]!
     expect(change).toEqual({
       quotaId: 1,
+      groupId: null,
       ownerId: OWNER,
       action: 'create',
       changeSetId: null,
@@ -949,7 +954,10 @@ class Model {
         return { view: { id: quota.id, version: quota.version, used: 0, reserved: 0 } }
       }
       case 'create':
+      case 'group':
+      case 'members':
       case 'sweep':
+      case 'follow':
         throw new Error('not played')
     }
   }

@@ -1,8 +1,10 @@
 import { ServiceError, validationFailed } from '../../error/service-error.js'
 import { refusingCaps, type Limits, MAX_LIVE_CAPS, payable, wouldRefuse } from '../../quota/cap.js'
-import { cut, draw } from '../../quota/draw-down.js'
+import { type Allocation, cut, draw } from '../../quota/draw-down.js'
+import { editCount, isFollowed, shownId } from '../../quota/follow.js'
 import { beginCount, isLive, MAX_LIVE_QUOTAS, MAX_QUOTAS_SHOWN } from '../../quota/quota.js'
 import {
+  type Applied,
   applyPatch,
   timeViolations,
   foreignViolations,
@@ -13,11 +15,12 @@ import {
 } from '../../quota/settings.js'
 import { armUnreached, passThresholds } from '../../quota/threshold.js'
 import { unicodeName, storedName } from '../../role/principal-name.js'
-import { formatInstant, MAX_INSTANT } from '../../time/instant.js'
+import { formatInstant, type Instant, MAX_INSTANT } from '../../time/instant.js'
 import type { Act } from '../rows/act.entity.js'
-import type { ChangeAction } from '../rows/change.entity.js'
+import type { ChangeAction, ChangeRow } from '../rows/change.entity.js'
 import type { Channel } from '../rows/channel.js'
 import { NO_CAPS, NONE_REFUSING } from '../rows/counted-caps.js'
+import { groupOf } from '../rows/group.entity.js'
 import type { OperationRow } from '../rows/operation.entity.js'
 import type { QuotaRow } from '../rows/quota.entity.js'
 import { storedJson } from '../rows/stored-json.js'
@@ -30,16 +33,16 @@ import {
   type RecordedCommand,
   type Request,
 } from '../store/command.js'
-import { keyReused, operationNotFound, quotaNotFound } from '../store/errors.js'
-import { eventOfChange, eventOfThresholds } from '../store/new-event.js'
+import { groupNotFound, keyReused, operationNotFound, quotaNotFound, versionMismatch } from '../store/errors.js'
+import { eventOfChange, eventOfThresholds, type QuotaAction } from '../store/new-event.js'
 import type { WorkingSet, OperationEntry } from '../store/working-set.js'
 
 type Of<K extends Command['kind']> = Extract<Command, { kind: K }>
 
 /**
- * The decision on a request: its answer, or a new quota that needs its id from the database before it can be answered.
+ * The decision on a request: its answer, or new quotas that need their ids from the database before it can be answered.
  */
-export type Verdict<Q> = { outcome: Outcome } | { insert: Omit<Q, 'id'>; admit: (id: number) => Outcome }
+export type Verdict<Q> = { outcome: Outcome } | { insert: Omit<Q, 'id'>[]; admit: (ids: readonly number[]) => Outcome }
 
 /**
  * Decides requests one by one, in order of arrival, against the working set, and records their effects there. It is
@@ -54,11 +57,19 @@ export class Judge<Q extends QuotaRow> {
 
   /** @throws ServiceError if the request is refused */
   decide(request: Request): Verdict<Q> {
-    const earlier = this.earlier(request)
+    const earlier = replayOf(this.workingSet, request)
     if (earlier !== undefined) return { outcome: earlier }
     const verdict = this.judge(request)
-    this.recordThresholds(request)
-    return verdict
+    if ('outcome' in verdict) {
+      this.recordThresholds(request)
+      return verdict
+    }
+    const admit = (ids: readonly number[]): Outcome => {
+      const outcome = verdict.admit(ids)
+      this.recordThresholds(request)
+      return outcome
+    }
+    return { insert: verdict.insert, admit }
   }
 
   private judge(request: Request): Verdict<Q> {
@@ -76,54 +87,39 @@ export class Judge<Q extends QuotaRow> {
         return { outcome: this.reset(request, command) }
       case 'consume':
       case 'reserve':
-        return { outcome: this.spend(request, command) }
+        return this.spend(request, command)
       case 'commit':
       case 'release':
         return { outcome: this.settle(request, command) }
       case 'refund':
         return { outcome: this.refund(request, command) }
+      case 'group':
+      case 'members':
+        throw new Error('acts on groups have transactions of their own')
       case 'sweep':
+        return { outcome: { body: '', replayed: false, subject: request.ownerId } }
+      case 'follow':
+        this.workingSet.writeOutdated(request.ownerId)
         return { outcome: { body: '', replayed: false, subject: request.ownerId } }
     }
   }
 
-  /**
-   * Has this request taken effect before, in an attempt whose answer was lost or as an earlier request with the same
-   * key?
-   */
-  private earlier({ id, ownerId, deduplicationKey, command }: Request): Outcome | undefined {
-    const act =
-      this.workingSet.actById(id) ??
-      (deduplicationKey === null ? undefined : this.workingSet.actByDeduplicationKey(deduplicationKey))
-    if (act === undefined) return undefined
-    const subject = act.operationId ?? act.quotaId ?? 0
-    if (act.id === id) return { body: act.answer, replayed: false, subject, ...observedIn(act) }
-    const same =
-      act.requestHash === hashRequest(command, ownerId) && (amountOf(command) ?? act.defaultAmount) === act.amount
-    if (same) return { body: act.answer, replayed: true, subject }
-    if (command.kind === 'commit' || command.kind === 'release')
-      throw alreadySettled(act.kind === 'commit' ? 'committed' : 'released')
-    if (command.kind === 'create') {
-      const violations = timeViolations(command.settings, this.workingSet.now)
-      if (violations.length > 0) throw validationFailed(violations)
-    }
-    throw keyReused()
-  }
-
-  private create(request: Request, { settings, subjects }: Of<'create'>): Verdict<Q> {
+  private create(request: Request, { settings, subjects, place }: Of<'create'>): Verdict<Q> {
     const { workingSet } = this
     const violations = timeViolations(settings, workingSet.now)
     if (violations.length > 0) throw validationFailed(violations)
+    this.checkGroup(request.ownerId)
     this.checkQuotaLimit(request.ownerId, settings.cap !== null)
     const row: Omit<QuotaRow, 'id' | 'ownerId'> = {
-      ...newQuota(settings, workingSet.now),
+      ...newQuota(settings, workingSet.now, place),
       version: 1,
       updatedAt: workingSet.now,
+      copiesVersion: place?.per === 'member' ? 1 : null,
     }
     const draft = { ...row, ...subjects } as unknown as Omit<Q, 'id'>
     return {
-      insert: draft,
-      admit: (id) => {
+      insert: [draft],
+      admit: ([id = 0]) => {
         const quota = { id, ...draft } as Q
         workingSet.addQuota(quota)
         this.recordChange(request, quota, 'create', { before: {}, after: settingsView(quota) })
@@ -132,26 +128,39 @@ export class Judge<Q extends QuotaRow> {
     }
   }
 
-  private update(request: Request, { quotaId, patch, version, anchorAt }: Of<'update'>): Outcome {
+  private update(request: Request, command: Of<'update'>): Outcome {
+    const { quotaId, patch, version } = command
     const quota = this.present(quotaId)
     const { workingSet } = this
     const patched = { ...quota }
     const foreign = foreignViolations(quota, patch)
-    const applied =
-      anchorAt === undefined
-        ? applyPatch(patched, patch, workingSet.now)
-        : putBack(patched, patch, anchorAt, workingSet.now)
+    const applied = this.apply(patched, command)
     if (foreign.length > 0) throw validationFailed([...foreign, ...(applied.violations ?? [])])
     // Rules that depend on the quota's present state come last: for a stale record, the error is the stale version.
     this.checkVersion(quota, version)
     if (applied.violations !== undefined) throw validationFailed(applied.violations)
     if (applied.change === undefined) return this.show(quota)
-    if (!isLive(quota, workingSet.now) && isLive(patched, workingSet.now))
+    if (quota.follows === null && !isLive(quota, workingSet.now) && isLive(patched, workingSet.now)) {
+      this.checkGroup(quota.ownerId)
       this.checkQuotaLimit(quota.ownerId, quota.cap !== null)
+    }
     const sameTotal = patched.total === quota.total
     Object.assign(quota, patched)
     if (!sameTotal) armUnreached(quota)
     return this.edit(request, quota, 'update', applied.change)
+  }
+
+  /** Applies an update to a copy of a quota. */
+  private apply(quota: Q, { patch, overrides, anchorAt }: Of<'update'>): Applied {
+    const { workingSet } = this
+    const { now } = workingSet
+    if (quota.follows !== null) {
+      const followed = workingSet.followedBy(quota)
+      return editCount(quota, followed, workingSet.isInChain(quota), { patch, overrides, anchorAt }, now)
+    }
+    if (overrides !== undefined && overrides.length > 0)
+      return { violations: [{ field: 'overrides', message: "belongs to a member's count; leave it out or null" }] }
+    return anchorAt === undefined ? applyPatch(quota, patch, now) : putBack(quota, patch, anchorAt, now)
   }
 
   private remove(request: Request, { quotaId, version }: Of<'delete'>): Outcome {
@@ -169,8 +178,9 @@ export class Judge<Q extends QuotaRow> {
     if (quota === undefined) throw quotaNotFound(quotaId)
     this.checkVersion(quota, version)
     if (quota.deletedAt === null) return this.show(quota)
+    this.checkGroup(quota.ownerId)
     const deletedAt = formatInstant(quota.deletedAt)
-    if (isLive({ ...quota, deletedAt: null }, this.workingSet.now))
+    if (quota.follows === null && isLive({ ...quota, deletedAt: null }, this.workingSet.now))
       this.checkQuotaLimit(quota.ownerId, quota.cap !== null)
     quota.deletedAt = null
     return this.edit(request, quota, 'restore', { before: { deleted_at: deletedAt }, after: { deleted_at: null } })
@@ -180,6 +190,8 @@ export class Judge<Q extends QuotaRow> {
   private reset(request: Request, { quotaId, version }: Of<'reset'>): Outcome {
     const quota = this.present(quotaId)
     this.checkVersion(quota, version)
+    if (isFollowed(quota))
+      throw new ServiceError('nothing_to_reset', `Quota ${quota.id} has no count of its own: each member has one.`)
     const { used, reserved } = quota
     if (used === 0 && reserved === 0)
       return request.deduplicationKey === null ? this.show(quota) : this.answerQuota(request, quota)
@@ -190,17 +202,37 @@ export class Judge<Q extends QuotaRow> {
     return this.answerQuota(request, quota)
   }
 
-  private spend(request: Request, command: Of<'consume'> | Of<'reserve'>): Outcome {
+  private spend(request: Request, command: Of<'consume'> | Of<'reserve'>): Verdict<Q> {
     const { workingSet } = this
-    const { amount } = command
-    const limits = workingSet.limits(request.ownerId)
+    const { ownerId } = request
+    const limits = workingSet.limits(ownerId)
     const { payers, caps } = limits
     if (payers.length === 0)
-      throw new ServiceError('no_active_quota', `${this.nameOwner(request.ownerId)} has no active quota.`)
-    const allocations = draw(payers, amount)
-    if (allocations === undefined || (caps.length > 0 && refusingCaps(caps, amount).length > 0))
-      throw this.exceeded(request.ownerId, amount, limits)
+      throw new ServiceError('no_active_quota', `${this.nameOwner(ownerId)} has no active quota.`)
+    const allocations = draw(payers, command.amount)
+    if (allocations === undefined || (caps.length > 0 && refusingCaps(caps, command.amount).length > 0))
+      throw this.exceeded(ownerId, command.amount, limits)
+    if (workingSet.owner(ownerId).unborn.length === 0)
+      return { outcome: this.take(request, command, allocations, caps) }
+    return {
+      insert: workingSet.unbornCounts(ownerId),
+      admit: (ids) => {
+        workingSet.addCounts(ownerId, ids)
+        const { payers: all, caps: counting } = workingSet.limits(ownerId)
+        return this.take(request, command, draw(all, command.amount) ?? [], counting)
+      },
+    }
+  }
 
+  /** Takes what has been found to fit. */
+  private take(
+    request: Request,
+    command: Of<'consume'> | Of<'reserve'>,
+    allocations: readonly Allocation[],
+    caps: readonly Q[],
+  ): Outcome {
+    const { workingSet } = this
+    const { amount } = command
     const refusing = caps.length === 0 ? NONE_REFUSING : wouldRefuse(caps, amount).map(({ id }) => id)
     const hold = command.kind === 'reserve' ? Math.min(workingSet.now + command.ttlSeconds * 1000, MAX_INSTANT) : null
     workingSet.applyAllocations(allocations, hold === null ? { used: 1 } : { reserved: 1 })
@@ -228,7 +260,8 @@ export class Judge<Q extends QuotaRow> {
       expiresAt: hold,
       createdAt: workingSet.now,
     }
-    const entry = { row, allocations, caps: counted, wouldRefuse: refusing }
+    const shared = workingSet.isShared(allocations) || workingSet.isShared(counted)
+    const entry = { row, allocations, caps: counted, wouldRefuse: refusing, shared }
     workingSet.addOperation(entry)
     workingSet.newOperations.push(entry)
     return this.answerOperation(request, entry, amount, null)
@@ -279,7 +312,7 @@ export class Judge<Q extends QuotaRow> {
   private edit(
     request: Request,
     quota: Q,
-    action: ChangeAction,
+    action: QuotaAction,
     change: SettingsChange | { before: object; after: object },
   ): Outcome {
     quota.version += 1
@@ -292,23 +325,13 @@ export class Judge<Q extends QuotaRow> {
   private recordChange(
     request: Request,
     quota: Q,
-    action: ChangeAction,
-    { before, after }: { before: object; after: object },
+    action: QuotaAction,
+    difference: { before: object; after: object },
   ): void {
-    const change = {
-      quotaId: quota.id,
-      ownerId: quota.ownerId,
-      action,
-      actor: storedName(request.caller),
-      actorName: unicodeName(request.caller),
-      requestId: request.requestId,
-      at: this.workingSet.now,
-      before: storedJson(before),
-      after: storedJson(after),
-      changeSetId: request.changeSetId ?? null,
-    }
+    const { id: quotaId, ownerId, groupId } = quota
+    const change = changeOf(request, { quotaId, ownerId, groupId }, action, this.workingSet.now, difference)
     this.workingSet.changes.push(change)
-    this.workingSet.recordEvent(eventOfChange(this.channel, request.id, change))
+    this.workingSet.recordEvent(eventOfChange(this.channel, request.id, { ...change, quotaId, action }, change))
   }
 
   /**
@@ -331,7 +354,7 @@ export class Judge<Q extends QuotaRow> {
   private answerQuota(request: Request, quota: Q): Outcome {
     const outcome = this.show(quota)
     this.workingSet.record(
-      this.act(request, {
+      actOf(request, this.workingSet.now, {
         quotaId: quota.id,
         operationId: null,
         amount: null,
@@ -355,34 +378,10 @@ export class Judge<Q extends QuotaRow> {
     if (row.id !== request.id) this.workingSet.changedOperations.set(row.id, entry)
     const body = storedJson(operationView(this.channel, row, allocations, this.workingSet.now, caps, refusing))
     this.workingSet.record(
-      this.act(request, { quotaId: null, operationId: row.id, amount, defaultAmount, answer: body }),
+      actOf(request, this.workingSet.now, { quotaId: null, operationId: row.id, amount, defaultAmount, answer: body }),
     )
     if (refusing.length > 0) return { body, replayed: false, subject: row.id, observed: true }
     return { body, replayed: false, subject: row.id }
-  }
-
-  private act(
-    { id, command, ownerId, caller, callerId, key, deduplicationKey, requestId }: Request,
-    what: Pick<Act, 'quotaId' | 'operationId' | 'amount' | 'defaultAmount' | 'answer'>,
-  ): Act {
-    const { kind } = command as RecordedCommand
-    return {
-      id,
-      kind,
-      ownerId,
-      caller: storedName(caller),
-      callerName: unicodeName(caller),
-      callerId: callerId === caller ? null : callerId,
-      idempotencyKey: key,
-      deduplicationKey,
-      // Created only if needed: most consumes are stored without it.
-      get requestHash() {
-        return hashRequest(command, ownerId)
-      },
-      requestId,
-      at: this.workingSet.now,
-      ...what,
-    }
   }
 
   private present(quotaId: number): Q {
@@ -398,14 +397,13 @@ export class Judge<Q extends QuotaRow> {
   }
 
   private checkVersion(quota: Q, version: number | undefined): void {
-    if (version === undefined || version === quota.version) return
-    throw new ServiceError(
-      'version_mismatch',
-      `The quota is at version ${quota.version}, not ${version}: somebody else changed it. Read it again, then decide.`,
-      {
-        extra: { version: quota.version },
-      },
-    )
+    if (version !== undefined && version !== quota.version) throw versionMismatch('quota', quota.version, version)
+  }
+
+  /** @throws ServiceError group_not_found if this is a group that does not exist or is deleted */
+  private checkGroup(ownerId: number): void {
+    const groupId = groupOf(ownerId)
+    if (groupId !== undefined && this.workingSet.groups.get(groupId)?.deletedAt !== null) throw groupNotFound(groupId)
   }
 
   /** Checks that the owner may have one more live quota. @throws ServiceError too_many_quotas */
@@ -433,17 +431,95 @@ export class Judge<Q extends QuotaRow> {
           payable: payable(payers),
           refills_at: refill === null ? null : formatInstant(refill),
           caps: refusing.map(capView),
-          quotas: payers.slice(0, MAX_QUOTAS_SHOWN).map(limitView),
+          quotas: shownPayers(payers).map(limitView),
         },
       },
     )
   }
 }
 
+/**
+ * Has this request taken effect before, in an attempt whose answer was lost or as an earlier request with the same key?
+ * @throws ServiceError if the key belongs to another request
+ */
+export function replayOf<Q extends QuotaRow>(workingSet: WorkingSet<Q>, request: Request): Outcome | undefined {
+  const { id, ownerId, deduplicationKey, command } = request
+  const act =
+    workingSet.actById(id) ??
+    (deduplicationKey === null ? undefined : workingSet.actByDeduplicationKey(deduplicationKey))
+  if (act === undefined) return undefined
+  const subject = act.operationId ?? act.quotaId ?? groupOf(act.ownerId) ?? 0
+  if (act.id === id) return { body: act.answer, replayed: false, subject, ...observedIn(act) }
+  const same =
+    act.requestHash === hashRequest(command, ownerId) && (amountOf(command) ?? act.defaultAmount) === act.amount
+  if (same) return { body: act.answer, replayed: true, subject }
+  if (command.kind === 'commit' || command.kind === 'release')
+    throw alreadySettled(act.kind === 'commit' ? 'committed' : 'released')
+  if (command.kind === 'create') {
+    const violations = timeViolations(command.settings, workingSet.now)
+    if (violations.length > 0) throw validationFailed(violations)
+  }
+  throw keyReused()
+}
+
+/** The act of a request that takes effect. */
+export function actOf(
+  { id, command, ownerId, caller, callerId, key, deduplicationKey, requestId }: Request,
+  at: Instant,
+  what: Pick<Act, 'quotaId' | 'operationId' | 'amount' | 'defaultAmount' | 'answer'>,
+): Act {
+  const { kind } = command as RecordedCommand
+  return {
+    id,
+    kind,
+    ownerId,
+    caller: storedName(caller),
+    callerName: unicodeName(caller),
+    callerId: callerId === caller ? null : callerId,
+    idempotencyKey: key,
+    deduplicationKey,
+    // Created only if needed: most consumes are stored without it.
+    get requestHash() {
+      return hashRequest(command, ownerId)
+    },
+    requestId,
+    at,
+    ...what,
+  }
+}
+
+/** The change record of a request. */
+export function changeOf(
+  { caller, requestId, changeSetId }: Request,
+  of: Pick<ChangeRow, 'quotaId' | 'groupId'> & { ownerId: number },
+  action: ChangeAction,
+  at: Instant,
+  { before, after }: { before: object; after: object },
+): Omit<ChangeRow, 'id'> & { ownerId: number } {
+  return {
+    ...of,
+    action,
+    actor: storedName(caller),
+    actorName: unicodeName(caller),
+    requestId,
+    at,
+    before: storedJson(before),
+    after: storedJson(after),
+    changeSetId: changeSetId ?? null,
+  }
+}
+
+/** The payers that a refusal names: in paying order, counts that do not exist yet last. */
+function shownPayers<Q extends { id: number }>(payers: readonly Q[]): readonly Q[] {
+  const first = payers.slice(0, MAX_QUOTAS_SHOWN)
+  const isBorn = ({ id }: Q): boolean => shownId(id) !== null
+  return first.every(isBorn) ? first : [...first.filter(isBorn), ...first.filter((one) => !isBorn(one))]
+}
+
 /** Describes the caps that refuse the amount, for people. */
 function byCaps(caps: readonly { readonly id: number }[]): string {
   if (caps.length === 0) return ''
-  return `, bounded by ${caps.length === 1 ? 'cap' : 'caps'} ${caps.map(({ id }) => id).join(', ')}`
+  return `, bounded by ${caps.length === 1 ? 'cap' : 'caps'} ${caps.map(({ id }) => shownId(id) ?? 'of its group').join(', ')}`
 }
 
 /** Would an `observe` cap have refused this act? Its answer says so. */

@@ -11,8 +11,8 @@ export interface Waiting {
   readonly traced: object | undefined
   /** The time limit of its attempts while another session keeps its owner locked; undefined if none does. */
   lockedOutUntil: number | undefined
-  /** Is it in the lane of its owner's other requests, or at the database from there? */
-  inLane: boolean
+  /** Its owner, and the root of its groups if known, in whose lane it is, or at the database from there. */
+  inLane: readonly number[]
   readonly resolve: (outcome: Outcome) => void
   readonly reject: (error: unknown) => void
 }
@@ -58,8 +58,8 @@ export class Lane {
   }
 
   /**
-   * Is there no room for another request of this caller? A full lane still accepts requests of a caller that holds less
-   * than an equal share of it.
+   * Is the lane full for this caller? A full lane still accepts requests of a caller that holds less than an equal
+   * share of it.
    */
   isFullFor(caller: string): boolean {
     return this.queue.isFullFor(caller)

@@ -1,12 +1,13 @@
-import type { BeforeApplicationShutdown, OnApplicationBootstrap } from '@nestjs/common'
+import type { BeforeApplicationShutdown } from '@nestjs/common'
 import type { DataSource } from 'typeorm'
 import type { Clock } from '../../clock/clock.js'
 import { SharedReads } from '../../database/shared-reads.js'
 import type { Reads, Transaction, TransactionRunner } from '../../database/transaction-runner.js'
-import { ServiceError, Unavailable } from '../../error/service-error.js'
-import type { NewSettings, SettingsPatch } from '../../quota/settings.js'
+import { ServiceError } from '../../error/service-error.js'
+import type { GroupPlace, NewSettings, SettingsPatch } from '../../quota/settings.js'
 import type { Instant } from '../../time/instant.js'
 import type { Channel } from '../rows/channel.js'
+import { groupOwner } from '../rows/group.entity.js'
 import type { QuotaRow } from '../rows/quota.entity.js'
 import { OBSERVED } from '../rows/refusal.entity.js'
 import {
@@ -14,6 +15,7 @@ import {
   type Command,
   deduplicationKeyFor,
   deduplicationKeyForSettling,
+  type GroupPatch,
   type Outcome,
 } from '../store/command.js'
 import { keyReused, operationNotFound, quotaNotFound } from '../store/errors.js'
@@ -22,17 +24,6 @@ import { Callers } from './callers.js'
 import { Engine, type EngineOptions } from './engine.js'
 import { IdSource } from './id-source.js'
 import { isCounted, RefusalCounter } from './refusal-counter.js'
-
-/** The configuration of a ledger. */
-export interface LedgerOptions extends EngineOptions {
-  /** May plain consumes be written as one row? Only if no instance runs that cannot read it. */
-  readonly plainConsumes: boolean
-  /** May caps be created? Only if no instance runs that would pay from them. */
-  readonly mayMakeCaps: () => Promise<boolean>
-}
-
-/** The operator must finish the upgrade first. */
-const UPGRADE_RETRY_SECONDS = 60
 
 /** The cached data of a hold. */
 interface Remembered {
@@ -54,7 +45,7 @@ const MAX_REMEMBERED = 50_000
  * Every write of one channel: the settings of its quotas and their usage. Each method resolves after its effect is
  * committed, and throws a ServiceError if the request is refused or the database stays unavailable.
  */
-export class Ledger<Q extends QuotaRow> implements OnApplicationBootstrap, BeforeApplicationShutdown {
+export class Ledger<Q extends QuotaRow> implements BeforeApplicationShutdown {
   readonly engine: Engine<Q>
   readonly store: LedgerStore<Q>
   readonly refusals: RefusalCounter<Q>
@@ -64,17 +55,15 @@ export class Ledger<Q extends QuotaRow> implements OnApplicationBootstrap, Befor
   private readonly ownerOfOperation: SharedReads<string, number | undefined>
   private readonly makerOfOperation: SharedReads<string, string | undefined>
   private readonly remembered = new Map<string, Remembered>()
-  /** Once true, it stays true. */
-  private capsMayBeMade = false
 
   constructor(
     readonly channel: Channel<Q>,
     dataSource: DataSource,
     private readonly transactions: TransactionRunner,
     clock: Clock,
-    private readonly options: LedgerOptions,
+    options: EngineOptions,
   ) {
-    this.store = new LedgerStore(dataSource, channel, options.plainConsumes)
+    this.store = new LedgerStore(dataSource, channel)
     this.ids = new IdSource(clock)
     this.engine = new Engine(channel, this.store, transactions, clock, this.ids, options)
     this.refusals = new RefusalCounter(channel.name, this.store, transactions, clock)
@@ -93,6 +82,7 @@ export class Ledger<Q extends QuotaRow> implements OnApplicationBootstrap, Befor
    * Creates a quota.
    * @param subjects the accounts and users that it names, by property, including the owner
    * @param key the caller's Idempotency-Key, if any: a retry then gets the first answer
+   * @param place its group; the owner is then that of the group (`groupOwner`)
    */
   async create(
     caller: Caller,
@@ -100,14 +90,24 @@ export class Ledger<Q extends QuotaRow> implements OnApplicationBootstrap, Befor
     subjects: Record<string, number | null>,
     settings: NewSettings,
     key: string | null,
+    place?: GroupPlace,
   ): Promise<Outcome> {
-    if (settings.cap !== null) await this.checkCaps()
-    return this.submit(caller, ownerId, { kind: 'create', settings, subjects }, key)
+    return this.submit(caller, ownerId, { kind: 'create', settings, subjects, place }, key)
   }
 
-  /** Changes settings; `version`, if given, must be the current one. */
-  async update(caller: Caller, quotaId: number, patch: SettingsPatch, version: number | undefined): Promise<Outcome> {
-    return this.submit(caller, await this.quotaOwner(quotaId), { kind: 'update', quotaId, patch, version })
+  /**
+   * Changes settings; `version`, if given, must be the current one.
+   * @param overrides of a member's count: the settings that stay its own; undefined: those that are
+   */
+  async update(
+    caller: Caller,
+    quotaId: number,
+    patch: SettingsPatch,
+    version: number | undefined,
+    overrides?: readonly string[],
+  ): Promise<Outcome> {
+    const command = { kind: 'update', quotaId, patch, version, overrides } as const
+    return this.submit(caller, await this.quotaOwner(quotaId), command)
   }
 
   /** Soft-deletes. */
@@ -118,6 +118,32 @@ export class Ledger<Q extends QuotaRow> implements OnApplicationBootstrap, Befor
   /** Reverts a soft delete; a live quota does not change. */
   async restore(caller: Caller, quotaId: number): Promise<Outcome> {
     return this.submit(caller, await this.quotaOwner(quotaId), { kind: 'restore', quotaId })
+  }
+
+  /**
+   * Changes the settings of a group.
+   * @param groupId null for a create
+   * @param key the caller's Idempotency-Key, if any
+   */
+  async changeGroup(
+    caller: Caller,
+    action: Extract<Command, { kind: 'group' }>['action'],
+    groupId: number | null,
+    { patch = {}, version, key = null }: { patch?: GroupPatch; version?: number | undefined; key?: string | null } = {},
+  ): Promise<Outcome> {
+    const ownerId = groupId === null ? 0 : groupOwner(groupId)
+    return this.submit(caller, ownerId, { kind: 'group', action, groupId, patch, version }, key)
+  }
+
+  /** Makes owners members of a group, from no group or another one; all of them, or none. */
+  async addMembers(caller: Caller, groupId: number, ownerIds: readonly number[], key: string | null): Promise<Outcome> {
+    return this.submit(caller, groupOwner(groupId), { kind: 'members', groupId, action: 'add', ownerIds }, key)
+  }
+
+  /** Ends the membership of an owner. */
+  async removeMember(caller: Caller, groupId: number, ownerId: number): Promise<void> {
+    const command = { kind: 'members', groupId, action: 'remove', ownerIds: [ownerId] } as const
+    await this.submit(caller, groupOwner(groupId), command)
   }
 
   /**
@@ -132,25 +158,25 @@ export class Ledger<Q extends QuotaRow> implements OnApplicationBootstrap, Befor
 
   /**
    * Spends `amount` units at once, or nothing.
-   * @param inBatch has `withRoom` already taken room for it?
+   * @param inBatch has `withCapacity` already taken capacity for it?
    */
   async consume(caller: Caller, ownerId: number, amount: number, key: string, inBatch = false): Promise<Outcome> {
     return this.spend(caller, ownerId, { kind: 'consume', amount }, key, inBatch)
   }
 
   /**
-   * Waits for room for several requests of a caller, then runs them, so that none of them is refused for lack of room.
-   * @throws Unavailable if no room becomes free in time; nothing has then begun
+   * Waits for capacity for several requests of a caller, then runs them: none of them is refused for lack of it.
+   * @throws Unavailable if none becomes free in time; nothing has then begun
    */
-  async withRoom<T>({ id }: Caller, count: number, work: () => Promise<T>): Promise<T> {
-    // Do not wait for room while the database is known to be unavailable.
+  async withCapacity<T>({ id }: Caller, count: number, work: () => Promise<T>): Promise<T> {
+    // Do not wait for capacity while the database is known to be unavailable.
     this.transactions.requireWrites()
-    const granted = this.engine.enter(id, count)
+    const granted = this.engine.acquire(id, count)
     if (granted !== undefined) await granted
     try {
       return await work()
     } finally {
-      this.engine.leave(id, count)
+      this.engine.release(id, count)
     }
   }
 
@@ -180,14 +206,14 @@ export class Ledger<Q extends QuotaRow> implements OnApplicationBootstrap, Befor
   /**
    * Applies a row of a change set, once for any number of calls, in the background.
    * @param actor the principal that had the change set applied or reverted
-   * @param once identifies this row and step
+   * @param deduplicationKey identifies this row and step
    */
   async inBackground(
     actor: Pick<Caller, 'name' | 'id' | 'requestId'>,
     changeSetId: number,
     ownerId: number,
     command: Command,
-    once: string,
+    deduplicationKey: string,
   ): Promise<Outcome> {
     this.transactions.requireWrites()
     return this.engine.submitInBackground({
@@ -197,7 +223,7 @@ export class Ledger<Q extends QuotaRow> implements OnApplicationBootstrap, Befor
       callerId: actor.id,
       requestId: actor.requestId,
       key: null,
-      deduplicationKey: once,
+      deduplicationKey,
       changeSetId,
       command,
     })
@@ -215,14 +241,25 @@ export class Ledger<Q extends QuotaRow> implements OnApplicationBootstrap, Befor
     })
   }
 
+  /** Writes the settings of the owner's counts as they are now, in the background. */
+  async follow(ownerId: number): Promise<void> {
+    const name = '(counts)'
+    await this.engine.submitInBackground({
+      id: this.ids.next(),
+      ownerId,
+      caller: name,
+      callerId: name,
+      requestId: name,
+      key: null,
+      deduplicationKey: null,
+      command: { kind: 'follow' },
+    })
+  }
+
   /** Answers pending requests before the database closes. */
   async beforeApplicationShutdown(): Promise<void> {
     await this.engine.close()
     await this.refusals.close()
-  }
-
-  onApplicationBootstrap(): void {
-    this.refusals.start()
   }
 
   private async spend(
@@ -234,7 +271,7 @@ export class Ledger<Q extends QuotaRow> implements OnApplicationBootstrap, Befor
   ): Promise<Outcome> {
     try {
       const submit = async (): Promise<Outcome> => this.submitted(caller, ownerId, command, key)
-      const outcome = await (inBatch ? submit() : this.withRoom(caller, 1, submit))
+      const outcome = await (inBatch ? submit() : this.withCapacity(caller, 1, submit))
       if (outcome.observed === true) this.refusals.count(ownerId, OBSERVED, command.amount)
       return outcome
     } catch (error) {
@@ -244,15 +281,8 @@ export class Ledger<Q extends QuotaRow> implements OnApplicationBootstrap, Befor
     }
   }
 
-  /** @throws Unavailable until no instance runs that does not know caps */
-  private async checkCaps(): Promise<void> {
-    this.transactions.requireWrites()
-    this.capsMayBeMade ||= await this.options.mayMakeCaps()
-    if (!this.capsMayBeMade) throw new Unavailable('upgrading', { retryAfterSeconds: UPGRADE_RETRY_SECONDS })
-  }
-
   private async submit(caller: Caller, ownerId: number, command: Command, key: string | null = null): Promise<Outcome> {
-    return this.withRoom(caller, 1, async () => this.submitted(caller, ownerId, command, key))
+    return this.withCapacity(caller, 1, async () => this.submitted(caller, ownerId, command, key))
   }
 
   private async submitted(caller: Caller, ownerId: number, command: Command, key: string | null): Promise<Outcome> {

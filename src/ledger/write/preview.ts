@@ -1,11 +1,13 @@
 import type { Clock } from '../../clock/clock.js'
 import { TimeSlice } from '../../clock/time-slice.js'
-import type { TransactionRunner } from '../../database/transaction-runner.js'
+import type { Transaction, TransactionRunner } from '../../database/transaction-runner.js'
 import { ServiceError } from '../../error/service-error.js'
 import type { Instant } from '../../time/instant.js'
 import type { Channel } from '../rows/channel.js'
+import { groupOf } from '../rows/group.entity.js'
 import type { QuotaRow } from '../rows/quota.entity.js'
 import type { Command } from '../store/command.js'
+import { GroupStore } from '../store/group-store.js'
 import type { LedgerStore } from '../store/ledger-store.js'
 import { WorkingSet } from '../store/working-set.js'
 import { loadHolds } from './holds.js'
@@ -78,10 +80,24 @@ export class Preview<Q extends QuotaRow> {
     await reads.read(async (transaction) => {
       // A retry adds rows that exist already, which changes nothing.
       const wanted = { ownerIds: others, quotaIds: [...new Set(quotaIds)], now: workingSet.now }
-      for (const quota of await this.store.quotasOf(transaction, wanted)) workingSet.addQuota(quota)
+      const quotas = await this.store.quotasOf(transaction, wanted)
+      const counts = quotas.filter(({ follows }) => follows !== null)
+      if (counts.length > 0) await this.loadFollowed(transaction, workingSet, counts)
+      for (const quota of quotas) workingSet.addQuota(quota)
+      const groupIds = others.flatMap((ownerId) => groupOf(ownerId) ?? [])
+      for (const group of await this.store.groupsById(transaction, groupIds)) workingSet.groups.set(group.id, group)
     })
     await reads.read(async (transaction) => loadHolds(transaction, this.store, workingSet, [], others))
     return workingSet
+  }
+
+  /** Loads what members' counts follow, and the chains of their owners. */
+  private async loadFollowed(transaction: Transaction, workingSet: WorkingSet<Q>, counts: readonly Q[]): Promise<void> {
+    const ownerIds = [...new Set(counts.map(({ ownerId }) => ownerId))]
+    const chains = await new GroupStore(this.store).chainsOf(transaction, ownerIds)
+    for (const [ownerId, chain] of chains) workingSet.setChain(ownerId, chain)
+    const ids = [...new Set(counts.flatMap(({ follows }) => follows ?? []))]
+    for (const quota of await this.store.quotasById(transaction, ids)) workingSet.addQuota(quota)
   }
 
   private decideOne(workingSet: WorkingSet<Q>, judge: Judge<Q>, proposal: Proposal<Q>): Previewed {
@@ -104,7 +120,7 @@ export class Preview<Q extends QuotaRow> {
         command,
       })
       // No quota has a negative id.
-      if ('insert' in verdict) verdict.admit(-this.made)
+      if ('insert' in verdict) verdict.admit([-this.made])
       return { ...seen, command, change: workingSet.changes[before], refusal: undefined }
     } catch (refusal) {
       if (!(refusal instanceof ServiceError)) throw refusal

@@ -1,5 +1,5 @@
-import { Logger } from '@nestjs/common'
 import type { Clock } from '../../clock/clock.js'
+import { PeriodicTask } from '../../database/periodic-task.js'
 import { placeholders, type Scalar } from '../../database/row-codec.js'
 import type { Transaction, TransactionRunner } from '../../database/transaction-runner.js'
 import type { QuotaRow } from '../rows/quota.entity.js'
@@ -19,7 +19,7 @@ const STEP = 500
 
 /** Observes attempts that are not counted individually. */
 export interface RefusalObserver {
-  /** Attempts for owners that never had a quota. */
+  /** Attempts for owners that never had a quota and are in no group by name. */
   unknownOwner(attempts: number): void
   /** Attempts that were dropped because the database was unavailable. */
   dropped(attempts: number): void
@@ -31,10 +31,8 @@ export interface RefusalObserver {
  * MAX_COUNTS limits the memory, and the number of existing owners limits the table.
  */
 export class RefusalCounter<Q extends QuotaRow> {
-  private readonly logger: Logger
-  private counts = new Map<string, Counted>()
-  private timer: NodeJS.Timeout | undefined
-  private writing: Promise<void> | undefined
+  private readonly task: PeriodicTask
+  private counts = new Map<string, RefusalRow>()
   /** An observer for metrics; at most one. */
   observer: RefusalObserver | undefined
 
@@ -44,7 +42,7 @@ export class RefusalCounter<Q extends QuotaRow> {
     private readonly transactions: TransactionRunner,
     private readonly clock: Clock,
   ) {
-    this.logger = new Logger(`${channel} refusals`)
+    this.task = new PeriodicTask(transactions, `${channel} refusals`, FLUSH_EVERY_MS, async () => this.writeAll())
   }
 
   /** Counts one attempt. */
@@ -65,28 +63,15 @@ export class RefusalCounter<Q extends QuotaRow> {
     if (this.counts.size >= MAX_COUNTS) void this.flush()
   }
 
-  /** Starts the regular writes. */
-  start(): void {
-    this.timer = setInterval(() => {
-      // While the database is known to be unavailable, another part has logged that.
-      if (this.transactions.reach === 'all') void this.flush()
-    }, FLUSH_EVERY_MS)
-    this.timer.unref()
-  }
-
   /** Writes the remaining counts; counts that cannot be written are lost. */
   async close(): Promise<void> {
-    clearInterval(this.timer)
+    await this.task.stop()
     await this.flush()
-    if (this.counts.size > 0) await this.flush()
   }
 
   /** Writes all present counts; never rejects. */
   async flush(): Promise<void> {
-    this.writing ??= this.writeAll().finally(() => {
-      this.writing = undefined
-    })
-    return this.writing
+    await this.task.again()
   }
 
   private async writeAll(): Promise<void> {
@@ -101,28 +86,26 @@ export class RefusalCounter<Q extends QuotaRow> {
         const strangers = await this.transactions.write(async (transaction) => this.write(transaction, step))
         if (strangers > 0) this.observer?.unknownOwner(strangers)
       } catch (error) {
-        this.logger.warn(`cannot write counts of refusals, retrying later: ${String(error)}`)
         for (const row of rows.slice(start)) this.add(row)
-        return
+        throw error
       }
     }
   }
 
   /** @returns attempts for owners that never had a quota */
-  private async write(transaction: Transaction, rows: readonly Counted[]): Promise<number> {
+  private async write(transaction: Transaction, rows: readonly RefusalRow[]): Promise<number> {
     const { owner, quota, refusal } = this.store
     const ownerIds = [...new Set(rows.map(({ ownerId }) => ownerId))]
     const found = await transaction.rows(
       `SELECT o.${owner.column('ownerId')} AS id FROM ${owner.table} o WHERE o.${owner.column('ownerId')} IN (${placeholders(ownerIds)}) ` +
-        `AND (SELECT 1 FROM ${quota.table} q WHERE q.${quota.column('ownerId')} = o.${owner.column('ownerId')} LIMIT 1) = 1`,
+        `AND (o.${owner.column('groupId')} IS NOT NULL OR (SELECT 1 FROM ${quota.table} q WHERE q.${quota.column('ownerId')} = o.${owner.column('ownerId')} LIMIT 1) = 1)`,
       ownerIds,
     )
     const known = new Set(found.map((row) => Number(row['id'])))
-    const [statement] = refusal.inserts(rows.filter(({ ownerId }) => known.has(ownerId)))
-    if (statement !== undefined) {
-      const more = this.addition(transaction)
-      await transaction.execute(`${statement.sql} ${more.sql}`, [...statement.values, ...more.values])
-    }
+    const more = this.addition(transaction)
+    const counted = rows.filter(({ ownerId }) => known.has(ownerId))
+    for (const { sql, values } of refusal.inserts(counted, transaction))
+      await transaction.execute(`${sql} ${more.sql}`, [...values, ...more.values])
     return rows.filter(({ ownerId }) => !known.has(ownerId)).reduce((sum, { count }) => sum + count, 0)
   }
 
@@ -140,9 +123,8 @@ export class RefusalCounter<Q extends QuotaRow> {
     const sets = [
       `${count} = ${count} + ${fresh(count)}`,
       `${requested} = ${least}(?, ${requested} + ${fresh(requested)})`,
-      // Counts of an earlier version have null.
-      `${smallest} = COALESCE(${least}(${smallest}, ${fresh(smallest)}), ${fresh(smallest)})`,
-      `${largest} = COALESCE(${greatest}(${largest}, ${fresh(largest)}), ${fresh(largest)})`,
+      `${smallest} = ${least}(${smallest}, ${fresh(smallest)})`,
+      `${largest} = ${greatest}(${largest}, ${fresh(largest)})`,
       // MySQL assigns from left to right: this one reads the time before it is set.
       `${lastAmount} = CASE WHEN ${fresh(lastAt)} < ${lastAt} THEN ${lastAmount} ELSE ${fresh(lastAmount)} END`,
       `${lastAt} = ${greatest}(${lastAt}, ${fresh(lastAt)})`,
@@ -155,7 +137,7 @@ export class RefusalCounter<Q extends QuotaRow> {
   }
 
   /** Adds a count to those in memory; drops it if there is no room. */
-  private add(row: Counted): void {
+  private add(row: RefusalRow): void {
     const name = `${row.hour} ${row.ownerId} ${row.code}`
     const known = this.counts.get(name)
     if (known !== undefined) this.counts.set(name, merged(known, row))
@@ -164,11 +146,8 @@ export class RefusalCounter<Q extends QuotaRow> {
   }
 }
 
-/** A count in memory: its amounts are known. */
-type Counted = RefusalRow & { smallest: number; largest: number; lastAmount: number }
-
 /** Merges two counts of one owner, code and hour. */
-function merged(one: Counted, other: Counted): Counted {
+function merged(one: RefusalRow, other: RefusalRow): RefusalRow {
   return {
     hour: one.hour,
     ownerId: one.ownerId,

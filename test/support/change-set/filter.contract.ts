@@ -130,14 +130,16 @@ export function filterContract(suite: ChangeSetSuite): void {
       expect(back.counts).toMatchObject({ kept: 1, unchanged: 2, applied: 0 })
     })
 
-    it('show no change where a count was reset by hand meanwhile', async () => {
+    it('leave unchanged what a count reset by hand already has', async () => {
       const [owner, quotas] = await three()
       await consumed(owner, 40)
       const set = await madeSet(owned(owner), { reset: true })
       expect((await app().post(`${suite.path(quotas[0].id)}/reset`, {})).status).toBe(200)
       const done = await applied(set)
-      expect(done.counts).toMatchObject({ applied: 1, unchanged: 2 })
-      expect((await rows(set.id, 'outcome=applied')).map(({ before, after }: Body) => [before, after])).toEqual([
+      expect(done.counts).toMatchObject({ applied: 0, unchanged: 3 })
+      expect((await rows(set.id)).map(({ before, after }: Body) => [before, after])).toEqual([
+        [{}, {}],
+        [{}, {}],
         [{}, {}],
       ])
     })
@@ -164,6 +166,34 @@ export function filterContract(suite: ChangeSetSuite): void {
       expect((await reverted(second)).counts.reverted).toBe(3)
       expect((await reverted(first)).counts.reverted).toBe(3)
       expect((await read(quotas[1].id)).total).toBe(101)
+    })
+
+    it('are reverted after a set that changed nothing when it was applied', async () => {
+      const owner = fresh()
+      const { id } = await made(cycle(owner, { cycle_reset_at: '2026-12-01T00:00:00.000Z' }))
+      const first = await applied(await madeSet(owned(owner), { update: { total: 7 } }))
+      // By the time of its application, the cycle has reached what it asks for.
+      const next = await madeSet(owned(owner), { update: { cycle_reset_at: '2027-01-01T00:00:00.000Z' } })
+      expect(next.counts).toMatchObject({ planned: 1 })
+      app().clock.set('2026-12-02T00:00:00.000Z')
+      const second = await applied(next)
+      expect(second.counts).toMatchObject({ applied: 0, unchanged: 1 })
+      expect(await rows(second.id)).toEqual([
+        expect.objectContaining({ outcome: 'unchanged', before: {}, after: {}, problem: null }),
+      ])
+      expect((await reverted(second)).counts).toMatchObject({ unchanged: 1, reverted: 0 })
+      expect((await reverted(first)).counts).toMatchObject({ reverted: 1 })
+      expect(await read(id)).toMatchObject({ total: 100, version: 3 })
+    })
+
+    it('are worked on in the order of the requests', async () => {
+      const [owner, quotas] = await three()
+      const first = await applied(await madeSet(owned(owner), { update: { total: 7 } }))
+      const second = await applied(await madeSet(owned(owner), { update: { total: 8 } }))
+      bodyOf(202, await revert(second))
+      app().clock.pass(0.001)
+      expect((await reverted(first)).counts).toMatchObject({ reverted: 3 })
+      expect((await read(quotas[2].id)).total).toBe(102)
     })
 
     it('restore the anchor of a cycle', async () => {

@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals'
 import { gzipSync } from 'node:zlib'
+import { DataSource } from 'typeorm'
 import { type Body, bodyOf, brokenFields, copyQuota, fresh, refusal } from '../quota-api.js'
 import type { ChangeSetSuite } from './suite.js'
 
@@ -18,6 +19,9 @@ const LABELS = [
   "'null",
   'nullify',
   '  blanks at both ends ',
+  'x;=1+1;y',
+  "x;'=1",
+  "x;'1",
   'مرحبا بالعالم',
   '\u202Ertl\u202C',
   '\u2028 line separator',
@@ -87,6 +91,7 @@ export function importContract(suite: ChangeSetSuite): void {
       expect(text).toContain(',50 80,')
       expect(text).toContain(",'=1+1,")
       expect(text).toContain(",'null,")
+      expect(text).toContain(",x;'=1+1;y,")
       expect(text).toContain(",''null,".replace("''", "''"))
       const set = await ready(await upload(text))
       expect(set.counts).toMatchObject({ rows: LABELS.length + 5, unchanged: LABELS.length + 5 })
@@ -155,7 +160,7 @@ export function importContract(suite: ChangeSetSuite): void {
         ['id'],
         ['status'],
         undefined,
-        [api.owner],
+        [api.owner, 'group_id'],
         expect.arrayContaining(['total', 'expire_at']),
         ['expire_at'],
         ['record'],
@@ -262,6 +267,34 @@ export function importContract(suite: ChangeSetSuite): void {
       expect(done.counts).toMatchObject({ applied: 4, invalid: 6 })
       await remove(one.id)
       expect((await reverted(done)).counts).toMatchObject({ reverted: 4 })
+    })
+
+    it('keep at most 1 kB of an invalid record, which stays invalid', async () => {
+      const owner = fresh()
+      const label = '\u0001'.repeat(4_000)
+      const columns = `${api.owner},quota_type,total,expire_at,label,created_at`
+      const set = await imported(
+        columns,
+        `${owner},1,5,2027-01-01T00:00:00Z,${label},`,
+        `${owner},1,5,2027-01-01T00:00:00.${'0'.repeat(2_000)}Z,,`,
+        `${owner},1,5,2027-01-01T00:00:00.${'0'.repeat(900)}Z,,${'x'.repeat(5_000)}`,
+        `${owner},1,x,2027-01-01T00:00:00Z,,,${'y'.repeat(2_000)}`,
+      )
+      expect(set.counts).toMatchObject({ planned: 1, invalid: 3 })
+      const [cut, long, , wide] = await rows(set.id)
+      expect(cut.problem.errors).toEqual([expect.objectContaining({ field: 'label' })])
+      expect(long.problem.errors).toEqual([expect.objectContaining({ field: 'expire_at' })])
+      expect(wide.problem.errors).toEqual([expect.objectContaining({ field: 'record' })])
+      const table = `${api.channel}_change_set_item WHERE set_id = ${set.id}`
+      const stored: { n: number | string }[] = await app()
+        .app.get(DataSource)
+        .query(`SELECT LENGTH(given) AS n FROM ${table} ORDER BY \`row_number\``)
+      const sizes = stored.map(({ n }) => Number(n))
+      expect(Math.max(...sizes)).toBeLessThanOrEqual(1_000)
+      // A column that an import ignores is not kept.
+      expect(sizes[2]).toBeGreaterThan(900)
+      const again = await ready(await upload(await rowsCsv(set.id, '?outcome=invalid')))
+      expect(again.counts).toMatchObject({ rows: 3, invalid: 3 })
     })
 
     it('treat an empty cell as absent, and null as null', async () => {

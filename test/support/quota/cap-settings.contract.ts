@@ -74,6 +74,15 @@ export function capSettingsContract(suite: QuotaSuite): void {
       for (const kind of ['enforce', 'observe'])
         expect(Object.keys(brokenFields(await update(payer.id, { cap: kind })))).toEqual(['cap'])
       expect(await updated(payer.id, payer)).toEqual(payer)
+      // Foreign beats form.
+      const ofWindow = 'belongs to quota_type 3 (rolling); leave it out or null for quota_type 2 (cycle)'
+      for (const window_seconds of [1, 'x'])
+        expect(brokenFields(await update(payer.id, { window_seconds }))).toEqual({ window_seconds: ofWindow })
+      expect(brokenFields(await create(cycle(fresh(), { window_seconds: 1 })))).toEqual({ window_seconds: ofWindow })
+      expect(brokenFields(await create(cycle(fresh(), { window_seconds: 1, total: -1 })))).toEqual({
+        window_seconds: ofWindow,
+        total: expect.stringContaining('must be an integer'),
+      })
       const both = await update(payer.id, { cap: 'observe', total: -1, window_seconds: 60 })
       expect(Object.keys(brokenFields(both)).sort()).toEqual(['cap', 'total', 'window_seconds'])
     })

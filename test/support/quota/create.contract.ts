@@ -31,6 +31,10 @@ export function createContract(suite: QuotaSuite): void {
         cap: null,
         window_seconds: null,
         thresholds: [],
+        group_id: null,
+        per: null,
+        follows: null,
+        overrides: null,
         version: 1,
         created_at: START,
         updated_at: START,
@@ -62,6 +66,10 @@ export function createContract(suite: QuotaSuite): void {
         cap: null,
         window_seconds: null,
         thresholds: [],
+        group_id: null,
+        per: null,
+        follows: null,
+        overrides: null,
         version: 1,
         created_at: START,
         updated_at: START,
@@ -175,10 +183,11 @@ export function createContract(suite: QuotaSuite): void {
     })
 
     it('names the required fields', async () => {
-      const id = 'an integer from 1 to 9007199254740991'
+      const one = `exactly one of ${api.owner} and group_id must be given`
       expect(brokenFields(await create({}))).toEqual({
-        [api.owner]: `is required: must be ${id}`,
-        quota_type: 'is required: must be one of 1, 2, 3',
+        [api.owner]: one,
+        group_id: one,
+        quota_type: 'is required: must be one of 1 (total), 2 (cycle), 3 (rolling)',
         total: 'is required: must be an integer from 0 to 1000000000000',
       })
       expect(brokenFields(await create({ [api.owner]: 1, quota_type: 1, total: 1 }))).toEqual({
@@ -233,7 +242,7 @@ export function createContract(suite: QuotaSuite): void {
       })
       const broken = brokenFields(answer)
       expect(Object.keys(broken).sort()).toEqual(
-        ['QuotaType', 'cycle_reset_at', 'cycle_unit', 'expire_at', 'nonsense', 'total', api.owner].sort(),
+        ['QuotaType', 'cycle_reset_at', 'cycle_unit', 'expire_at', 'group_id', 'nonsense', 'total', api.owner].sort(),
       )
       expect(broken).toMatchObject({ QuotaType: 'did you mean quota_type?', expire_at: 'must lie in the future' })
     })

@@ -240,6 +240,7 @@ export function lifeContract(suite: QuotaSuite): void {
         id: expect.any(Number),
         quota_id: id,
         [api.owner]: owner,
+        group_id: null,
         action,
         actor: 'admin',
         request_id: `${name}-${owner}`,

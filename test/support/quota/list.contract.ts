@@ -40,7 +40,16 @@ export function listContract(suite: QuotaSuite): void {
       await consumed(owner, 60)
       const held = { [api.owner]: owner, amount: 5, ttl_seconds: 60 }
       bodyOf(201, await app().post(api.reserve, held, { key: `hold-${owner}` }))
-      const sum = { [api.owner]: owner, total: 1050, used: 60, reserved: 5, remaining: 985, quota_count: 2, caps: [] }
+      const sum = {
+        [api.owner]: owner,
+        group_id: null,
+        total: 1050,
+        used: 60,
+        reserved: 5,
+        remaining: 985,
+        quota_count: 2,
+        caps: [],
+      }
       expect(await summary(owner)).toEqual({ ...sum, available: 985 })
       app().clock.pass(60)
       expect(await summary(owner)).toEqual({ ...sum, reserved: 0, remaining: 990, available: 990 })
@@ -48,6 +57,7 @@ export function listContract(suite: QuotaSuite): void {
       expect((await read(second.id)).status).toBe('expired')
       expect(await summary(owner)).toEqual({
         [api.owner]: owner,
+        group_id: null,
         total: 1000,
         used: 10,
         reserved: 0,
@@ -66,6 +76,7 @@ export function listContract(suite: QuotaSuite): void {
       await updated(first.id, { total: 10 })
       expect(await summary(owner)).toEqual({
         [api.owner]: owner,
+        group_id: null,
         total: 110,
         used: 90,
         reserved: 0,
@@ -79,7 +90,7 @@ export function listContract(suite: QuotaSuite): void {
     it('of an unknown owner is all zeros', async () => {
       const owner = fresh()
       const sums = { total: 0, used: 0, reserved: 0, remaining: 0, quota_count: 0, available: 0 }
-      const zeros = { [api.owner]: owner, ...sums, caps: [] }
+      const zeros = { [api.owner]: owner, group_id: null, ...sums, caps: [] }
       expect(await summary(owner)).toEqual(zeros)
     })
 

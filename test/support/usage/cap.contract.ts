@@ -220,6 +220,7 @@ export function capContract(suite: UsageSuite): void {
       const boundary = '2026-11-21T12:01:00.000Z'
       expect(await summary()).toEqual({
         [channel.owner]: suite.owner,
+        group_id: null,
         total: 100,
         used: 5,
         reserved: 0,
@@ -229,6 +230,7 @@ export function capContract(suite: UsageSuite): void {
         caps: [
           {
             id: minute,
+            group_id: null,
             cap: 'enforce',
             quota_type: 3,
             total: 20,
@@ -239,6 +241,7 @@ export function capContract(suite: UsageSuite): void {
           },
           {
             id: fixed,
+            group_id: null,
             cap: 'enforce',
             quota_type: 1,
             total: 30,
@@ -249,6 +252,7 @@ export function capContract(suite: UsageSuite): void {
           },
           {
             id: watched,
+            group_id: null,
             cap: 'observe',
             quota_type: 2,
             total: 1,
@@ -262,6 +266,7 @@ export function capContract(suite: UsageSuite): void {
       const owners = bodyOf(200, await suite.app.get(`${channel.quotas}/owners?after=${suite.owner - 1}&page_size=1`))
       expect(owners.items[0]).toEqual({
         [channel.owner]: suite.owner,
+        group_id: null,
         total: 100,
         used: 5,
         reserved: 0,
@@ -349,14 +354,16 @@ export function capContract(suite: UsageSuite): void {
       expect((await consume(25)).status).toBe(200)
     })
 
-    it('counts a hold that is due by then as returned, but its end is not a candidate', async () => {
+    it('is the end of a hold, although a rolling cap itself shows the boundary of its slot', async () => {
       await total(1000)
       const cap = await rolling(10, HOUR)
-      await reserve(10, 10 * MINUTE)
-      // The boundary after the hold's end; slots are 150 s long.
-      expect(await fits(10)).toBe(inSeconds(10 * MINUTE))
+      // Slots are 150 s long: no boundary is at the end of this hold.
+      await reserve(10, 10 * MINUTE + 1)
+      expect(await fits(10)).toBe(inSeconds(10 * MINUTE + 1))
       expect((await summary()).caps).toMatchObject([{ id: cap, reserved: 10, refills_at: inSeconds(HOUR) }])
       suite.app.clock.pass(10 * MINUTE)
+      refused(await consume(10), 409, 'quota_exceeded')
+      suite.app.clock.pass(1)
       expect((await summary()).caps).toMatchObject([{ id: cap, reserved: 0, remaining: 10, refills_at: null }])
       expect((await consume(10)).status).toBe(200)
     })

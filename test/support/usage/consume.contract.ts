@@ -265,6 +265,7 @@ export function consumeContract(suite: UsageSuite): void {
       expect((await consume(3)).body.owner_remaining).toBe(7)
       expect(await summary()).toEqual({
         [channel.owner]: suite.owner,
+        group_id: null,
         total: 12,
         used: 11,
         reserved: 0,

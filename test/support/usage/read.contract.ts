@@ -113,9 +113,10 @@ export function readContract(suite: UsageSuite): void {
         requested: 6,
         remaining: 5,
         payable: 5,
-        refills_at: inSeconds(DAY),
+        refills_at: inSeconds(600),
         caps: [],
       })
+      expect((await check(9)).body.refills_at).toBe(inSeconds(DAY))
       expect(await counters(id)).toEqual([2, 3, 5])
     })
 

@@ -29,8 +29,8 @@ export function refusalContract(suite: UsageSuite): void {
         refills_at: null,
         caps: [],
         quotas: [
-          { id: daily, total: 10, used: 4, reserved: 3, remaining: 3, refills_at: inSeconds(DAY) },
-          { id: ending, total: 5, used: 0, reserved: 0, remaining: 5, refills_at: null },
+          { id: daily, group_id: null, total: 10, used: 4, reserved: 3, remaining: 3, refills_at: inSeconds(DAY) },
+          { id: ending, group_id: null, total: 5, used: 0, reserved: 0, remaining: 5, refills_at: null },
         ],
       })
     })
@@ -160,27 +160,29 @@ export function refusalContract(suite: UsageSuite): void {
         ])
       })
 
-      it('counting holds that are due by then as returned', async () => {
+      it('at the end of a hold, if its units were all that was missing', async () => {
         await total(10, 10 * DAY)
         await cycle(1, 2 * HOUR)
         await reserve(11, HOUR)
-        await expectRefill(11, inSeconds(2 * HOUR))
+        await expectRefill(11, inSeconds(HOUR))
+        await expectRefill(12, null)
       })
 
-      it('counting a hold that is due at that very instant', async () => {
+      it('at the end of as many holds as necessary', async () => {
         await total(10, 10 * DAY)
-        await cycle(1, 2 * HOUR)
-        await reserve(11, 2 * HOUR)
-        await expectRefill(11, inSeconds(2 * HOUR))
+        for (const seconds of [HOUR, 3 * HOUR, 2 * HOUR]) await reserve(3, seconds)
+        await expectRefill(4, inSeconds(HOUR))
+        await expectRefill(5, inSeconds(2 * HOUR))
+        await expectRefill(10, inSeconds(3 * HOUR))
       })
 
-      it('at a later reset, if the hold lasts beyond the first', async () => {
+      it('at a reset or at the end of a hold, whichever returns enough', async () => {
         await total(10, 10 * DAY)
         await cycle(1, 2 * HOUR)
         await reserve(11, 3 * HOUR)
         await expectRefill(1, inSeconds(2 * HOUR))
-        await expectRefill(2, inSeconds(2 * HOUR + DAY))
-        await expectRefill(11, inSeconds(2 * HOUR + DAY))
+        await expectRefill(2, inSeconds(3 * HOUR))
+        await expectRefill(11, inSeconds(3 * HOUR))
         await expectRefill(12, null)
       })
 

@@ -1,0 +1,97 @@
+import { type QueryRunner, Table, type TableColumnOptions } from 'typeorm'
+
+/** A column without its name; the same on every store. */
+export type ColumnText = Omit<TableColumnOptions, 'name'>
+
+/** A table; the same on every store. */
+export interface TableText {
+  readonly name: string
+  /** By name, in order. */
+  readonly columns: Readonly<Record<string, ColumnText>>
+  readonly indexes?: readonly (readonly string[])[]
+  readonly unique?: readonly (readonly string[])[]
+  /** An expression that is true of every row. */
+  readonly check?: string
+}
+
+/** An integer within ±(2^53-1). */
+export const integer: ColumnText = { type: 'bigint' }
+/** A time in UTC with milliseconds. */
+export const instant: ColumnText = { type: 'datetime', precision: 3 }
+/** A primary key that the store generates, ascending. */
+export const generated: ColumnText = {
+  type: 'bigint',
+  isPrimary: true,
+  isGenerated: true,
+  generationStrategy: 'increment',
+}
+
+// Every text names its character set and collation: those of servers and databases differ.
+const ASCII = { charset: 'ascii', collation: 'ascii_bin' }
+const UNICODE = { charset: 'utf8mb4', collation: 'utf8mb4_bin' }
+
+/** ASCII text with a maximum length. */
+export const ascii = (length: number): ColumnText => ({ type: 'varchar', length: String(length), ...ASCII })
+/** Text of any language with a maximum length in code points. */
+export const unicode = (length: number): ColumnText => ({ type: 'varchar', length: String(length), ...UNICODE })
+/** ASCII text with at most 65,535 bytes. */
+export const asciiText: ColumnText = { type: 'text', ...ASCII }
+/** Text of any language with at most 65,535 bytes. */
+export const unicodeText: ColumnText = { type: 'text', ...UNICODE }
+
+export const nullable = (column: ColumnText): ColumnText => ({ ...column, isNullable: true })
+/** A part of the primary key. */
+export const key = (column: ColumnText): ColumnText => ({ ...column, isPrimary: true })
+/** A column whose default is this value. */
+export const initially = (value: number, column: ColumnText): ColumnText => ({ ...column, default: String(value) })
+
+/**
+ * Creates tables. MySQL commits each DDL statement, so an aborted attempt leaves a part behind: each step checks whether
+ * it is already done.
+ */
+export async function createTables(runner: QueryRunner, tables: readonly TableText[]): Promise<void> {
+  for (const table of tables) {
+    await runner.createTable(tableOf(runner, table), true, false, true)
+    if (table.check !== undefined && !isSqlite(runner)) await addCheck(runner, table.name, table.check)
+  }
+}
+
+/** Drops those of the tables that exist, the last one first. */
+export async function dropTables(runner: QueryRunner, tables: readonly TableText[]): Promise<void> {
+  for (const { name } of tables.toReversed()) await runner.dropTable(name, true)
+}
+
+function isSqlite(runner: QueryRunner): boolean {
+  return runner.dataSource.options.type === 'better-sqlite3'
+}
+
+function tableOf(runner: QueryRunner, { name, columns, indexes = [], unique = [], check }: TableText): Table {
+  const sqlite = isSqlite(runner)
+  return new Table({
+    name,
+    columns: Object.entries(columns).map(([column, text]) => ({ name: column, ...(sqlite ? inSqlite(text) : text) })),
+    indices: [
+      ...indexes.map((names) => ({ columnNames: [...names] })),
+      ...unique.map((names) => ({ columnNames: [...names], isUnique: true })),
+    ],
+    // TypeORM writes no CHECK on servers, and appends the engine as it is: it has no option for a character set.
+    ...(sqlite
+      ? { checks: check === undefined ? [] : [{ expression: check }] }
+      : { engine: `InnoDB DEFAULT CHARACTER SET ${UNICODE.charset} COLLATE ${UNICODE.collation}` }),
+  })
+}
+
+/** SQLite compares text by bytes, and generates keys of type INTEGER only. */
+function inSqlite({ charset: _, collation: __, ...column }: ColumnText): ColumnText {
+  return column.isGenerated === true ? { ...column, type: 'integer' } : column
+}
+
+async function addCheck(runner: QueryRunner, table: string, expression: string): Promise<void> {
+  const name = `CHK_${table}`
+  const known = (await runner.query(
+    'SELECT 1 FROM information_schema.table_constraints WHERE constraint_schema = DATABASE() AND table_name = ? AND constraint_name = ?',
+    [table, name],
+  )) as unknown[]
+  if (known.length === 0)
+    await runner.query(`ALTER TABLE \`${table}\` ADD CONSTRAINT \`${name}\` CHECK (${expression})`)
+}

@@ -1,0 +1,173 @@
+import type { DataSource } from 'typeorm'
+import type { Clock } from '../../clock/clock.js'
+import { instantFromStore } from '../../database/column.js'
+import type { Scalar } from '../../database/row-codec.js'
+import type { TransactionRunner } from '../../database/transaction-runner.js'
+import { rangeOf } from '../../quota/label.js'
+import { formatInstant } from '../../time/instant.js'
+import type { Channel } from '../rows/channel.js'
+import type { QuotaRow } from '../rows/quota.entity.js'
+import { changeView, type ChangeView, groupView, type GroupView } from '../store/answers.js'
+import { groupNotFound } from '../store/errors.js'
+import { GroupStore } from '../store/group-store.js'
+import { LedgerStore } from '../store/ledger-store.js'
+import type { Page } from './list-reader.js'
+import { beforeOf, type PageRequest } from './list-statements.js'
+import { countedIn, countOf, isPageRow, pageWithCount } from './quota-statements.js'
+import { EXACT_UP_TO, RecentCounts, type Total } from './recent-counts.js'
+
+/** The conditions on groups; absent members are no condition. */
+export interface GroupFilter {
+  /** The beginning of the name, compared as labels are. */
+  readonly name?: string | undefined
+  readonly parentId?: number | undefined
+}
+
+/** A page of members, in the form of answers; each item begins with its owner. */
+export interface MembersPage {
+  items: { since: string }[]
+  /** The start of the next page, or null at the end. */
+  next_after: number | null
+}
+
+/** Reads groups, their changes and their members, without the engine. */
+export class GroupReader<Q extends QuotaRow> {
+  private readonly store: LedgerStore<Q>
+  private readonly groups: GroupStore<Q>
+  private readonly counts: RecentCounts
+
+  constructor(
+    private readonly channel: Channel<Q>,
+    dataSource: DataSource,
+    private readonly transactions: TransactionRunner,
+    clock: Clock,
+  ) {
+    this.store = new LedgerStore(dataSource, channel)
+    this.groups = new GroupStore(this.store)
+    this.counts = new RecentCounts(clock)
+  }
+
+  /** One group. @throws ServiceError group_not_found if it does not exist or is deleted */
+  async get(principalId: string, id: number): Promise<GroupView> {
+    const reads = this.transactions.readsOf(principalId)
+    const group = await reads.read(async (transaction) => this.groups.group(transaction, id))
+    if (group === undefined || group.deletedAt !== null) throw groupNotFound(id)
+    return groupView(group)
+  }
+
+  /** A live group and those above it, nearest first. @throws ServiceError group_not_found */
+  async chainOf(principalId: string, id: number): Promise<number[]> {
+    const reads = this.transactions.readsOf(principalId)
+    const chain = await reads.read(async (transaction) => this.groups.chainOf(transaction, id))
+    if (chain.length === 0) throw groupNotFound(id)
+    return chain
+  }
+
+  /** A page of live groups, newest first. */
+  async list(principalId: string, { name, parentId }: GroupFilter, page: PageRequest): Promise<Page<GroupView>> {
+    const { group } = this.store
+    const conditions = [`${group.column('deletedAt')} IS NULL`]
+    const values: Scalar[] = []
+    if (parentId !== undefined) {
+      conditions.push(`${group.column('parentId')} = ?`)
+      values.push(parentId)
+    }
+    if (name !== undefined) {
+      const { from, to } = rangeOf(name)
+      conditions.push(
+        `${group.column('liveName')} >= ?`,
+        ...(to === undefined ? [] : [`${group.column('liveName')} < ?`]),
+      )
+      values.push(from, ...(to === undefined ? [] : [to]))
+    }
+    const all = { sql: `WHERE ${conditions.join(' AND ')}`, values }
+    const found = await this.page(
+      principalId,
+      group.table,
+      group.columns,
+      all,
+      page,
+      `groups ${JSON.stringify([name, parentId])}`,
+    )
+    return { ...found, items: found.items.map((row) => groupView(group.decode(row))) }
+  }
+
+  /** A page of the changes of a group's settings and members, newest first; also for a deleted group. */
+  async changes(principalId: string, id: number, page: PageRequest): Promise<Page<ChangeView>> {
+    const { change } = this.store
+    const reads = this.transactions.readsOf(principalId)
+    if ((await reads.read(async (transaction) => this.groups.group(transaction, id))) === undefined)
+      throw groupNotFound(id)
+    const sql = `WHERE ${change.column('groupId')} = ? AND ${change.column('quotaId')} IS NULL`
+    const found = await this.page(principalId, change.table, change.columns, { sql, values: [id] }, page, `group ${id}`)
+    return { ...found, items: found.items.map((row) => changeView(this.channel, change.decode(row))) }
+  }
+
+  /**
+   * A page of the members of a group, ids ascending.
+   * @param after only members with a larger id
+   */
+  async members(principalId: string, id: number, after: number | undefined, size: number): Promise<MembersPage> {
+    const { owner } = this.store
+    await this.get(principalId, id)
+    const [ownerId, groupId] = [owner.column('ownerId'), owner.column('groupId')]
+    const rows = await this.transactions
+      .readsOf(principalId)
+      .read((transaction) =>
+        transaction.rows(
+          `SELECT ${ownerId} AS id, ${owner.column('memberSince')} AS since FROM ${owner.readBy(transaction.dialect, ['groupId', 'ownerId'])} ` +
+            `WHERE ${groupId} = ? AND ${ownerId} > ? ORDER BY ${ownerId} LIMIT ${size + 1}`,
+          [id, after ?? 0],
+        ),
+      )
+    const [{ field }] = this.channel.subjects
+    const items = rows.slice(0, size).map((row) => ({
+      [field]: Number(row['id']),
+      since: formatInstant(instantFromStore(row['since'] as string)),
+    }))
+    const last = rows[size - 1]
+    return {
+      items: items as unknown as MembersPage['items'],
+      next_after: rows.length > size ? Number(last?.['id']) : null,
+    }
+  }
+
+  /** The number of members of a group. */
+  async memberCount(principalId: string, id: number): Promise<Total> {
+    const { owner } = this.store
+    const where = { sql: `WHERE ${owner.column('groupId')} = ?`, values: [id] }
+    const count = async (limit?: number): Promise<number> => {
+      const { sql, values } = countOf(owner.table, [where], limit)
+      return countedIn(
+        await this.transactions.readsOf(principalId).read((transaction) => transaction.rows(sql, values)),
+      )
+    }
+    return this.counts.total(`members ${id}`, await count(EXACT_UP_TO + 1), count)
+  }
+
+  private async page(
+    principalId: string,
+    table: string,
+    columns: string,
+    { sql, values }: { sql: string; values: Scalar[] },
+    { page, pageSize, beforeId }: PageRequest,
+    name: string,
+  ): Promise<Page<Record<string, unknown>>> {
+    const before = beforeOf(beforeId)
+    const statement = pageWithCount(
+      {
+        sql: `SELECT ${columns} FROM ${table} ${sql}${before.sql} ORDER BY \`id\` DESC LIMIT ? OFFSET ?`,
+        values: [...values, ...before.values, pageSize, (page - 1) * pageSize],
+        order: 'page.`id` DESC',
+      },
+      countOf(table, [{ sql, values }], EXACT_UP_TO + 1),
+    )
+    const reads = this.transactions.readsOf(principalId)
+    const rows = await reads.read((transaction) => transaction.rows(statement.sql, statement.values))
+    const total = await this.counts.total(name, countedIn(rows), async () => {
+      const all = countOf(table, [{ sql, values }])
+      return countedIn(await this.transactions.read((transaction) => transaction.rows(all.sql, all.values)))
+    })
+    return { items: rows.filter(isPageRow), page, page_size: pageSize, ...total }
+  }
+}

@@ -1,0 +1,224 @@
+import { type Dialect, placeholders } from '../../database/row-codec.js'
+import type { Statement, Transaction } from '../../database/transaction-runner.js'
+import type { Instant } from '../../time/instant.js'
+import type { Act } from '../rows/act.entity.js'
+import { type Group, groupOwner } from '../rows/group.entity.js'
+import type { LedgerGateRow } from '../rows/ledger-gate.entity.js'
+import type { QuotaRow } from '../rows/quota.entity.js'
+import { type LedgerStore, type LockedOwner, lockedOwners, lockOf } from './ledger-store.js'
+
+/** What an act on groups needs. */
+export interface GroupWanted {
+  /** Owners whose membership changes. */
+  readonly ownerIds: readonly number[]
+  readonly skipLocked: boolean
+  /** Is the gate locked exclusively, for a change of a group's settings? */
+  readonly exclusive: boolean
+  readonly deduplicationKey: string | null
+  readonly actId: string
+}
+
+/** The statements on groups and their members. */
+export class GroupStore<Q extends QuotaRow> {
+  constructor(private readonly store: LedgerStore<Q>) {}
+
+  /** Takes the locks of an act on groups: its owners by id, then the gate. Reads the acts that may be its own. */
+  async lock(
+    transaction: Transaction,
+    { ownerIds, skipLocked, exclusive, deduplicationKey, actId }: GroupWanted,
+  ): Promise<{ owners: Map<number, LockedOwner>; gate: LedgerGateRow; acts: Act[] }> {
+    const { dialect } = transaction
+    const statements: Statement[] = [this.gateRow(dialect, exclusive ? 'FOR UPDATE' : 'LOCK IN SHARE MODE')]
+    if (ownerIds.length > 0) statements.unshift(this.store.ownerRows(dialect, ownerIds, lockOf(dialect, skipLocked)))
+    const found = await transaction.all(statements)
+    const [row] = found.at(-1) ?? []
+    if (row === undefined) throw new Error('the row of the ledger gate is missing')
+    const owners = lockedOwners(ownerIds.length === 0 ? [] : (found[0] ?? []))
+    const acts = [
+      ...(await this.store.actsById(transaction, [actId])),
+      ...(deduplicationKey === null ? [] : await this.store.actsByDeduplicationKey(transaction, [deduplicationKey])),
+    ]
+    return { owners, gate: this.store.gate.decode(row), acts }
+  }
+
+  /** A group, deleted or not. */
+  async group(transaction: Transaction, id: number): Promise<Group | undefined> {
+    return (await this.store.groupsById(transaction, [id]))[0]
+  }
+
+  /** A group and those above it, nearest first; empty if it is deleted. */
+  async chainOf(transaction: Transaction, groupId: number): Promise<number[]> {
+    const chain: number[] = []
+    for (let next: number | null = groupId; next !== null && !chain.includes(next);) {
+      const group: Group | undefined = await this.group(transaction, next)
+      if (group === undefined || group.deletedAt !== null) break
+      chain.push(group.id)
+      next = group.parentId
+    }
+    return chain
+  }
+
+  /** The groups of each owner's chain, nearest first; owners in no group are omitted. */
+  async chainsOf(transaction: Transaction, ownerIds: readonly number[]): Promise<Map<number, readonly number[]>> {
+    const { sql, values } = this.store.ownerRows(transaction.dialect, ownerIds, '')
+    const owners = lockedOwners(await transaction.rows(sql, values))
+    const gate = this.gateRow(transaction.dialect, '')
+    const [row] = await transaction.rows(gate.sql, gate.values)
+    const byDefault = row === undefined ? null : this.store.gate.decode(row).defaultGroupId
+    const chains = new Map<number, readonly number[]>()
+    const known = new Map<number, readonly number[]>()
+    for (const ownerId of ownerIds) {
+      const groupId = owners.get(ownerId)?.groupId ?? byDefault
+      if (groupId === null) continue
+      const chain = known.get(groupId) ?? (await this.chainOf(transaction, groupId))
+      known.set(groupId, chain)
+      chains.set(ownerId, chain)
+    }
+    return chains
+  }
+
+  /** The number of levels of live groups from this one down. */
+  async heightOf(transaction: Transaction, groupId: number): Promise<number> {
+    let height = 1
+    for (let level = [groupId]; ; height += 1) {
+      level = await this.childrenOf(transaction, level)
+      if (level.length === 0 || height > MAX_HEIGHT) return height
+    }
+  }
+
+  /** The live groups directly below these. */
+  async childrenOf(transaction: Transaction, groupIds: readonly number[]): Promise<number[]> {
+    const { group } = this.store
+    const rows = await transaction.rows(
+      `SELECT ${group.column('id')} AS id FROM ${group.readBy(transaction.dialect, ['parentId', 'deletedAt', 'id'])} ` +
+        `WHERE ${group.column('parentId')} IN (${placeholders(groupIds)}) AND ${group.column('deletedAt')} IS NULL`,
+      groupIds,
+    )
+    return rows.map((row) => Number(row['id']))
+  }
+
+  /** Does a live group have this name, in the form of `storedForSearch`? */
+  async hasName(transaction: Transaction, liveName: string): Promise<boolean> {
+    const { group } = this.store
+    const rows = await transaction.rows(
+      `SELECT 1 AS one FROM ${group.table} WHERE ${group.column('liveName')} = ? LIMIT 1`,
+      [liveName],
+    )
+    return rows.length > 0
+  }
+
+  /** What keeps a group from being deleted, for people; empty if nothing does. */
+  async contentsOf(transaction: Transaction, groupId: number, now: Instant): Promise<string[]> {
+    const { owner, quota } = this.store
+    const members = await transaction.rows(
+      `SELECT 1 AS one FROM ${owner.readBy(transaction.dialect, ['groupId', 'ownerId'])} WHERE ${owner.column('groupId')} = ? LIMIT 1`,
+      [groupId],
+    )
+    const children = await this.childrenOf(transaction, [groupId])
+    const quotas = await transaction.rows(
+      `SELECT 1 AS one FROM ${quota.readBy(transaction.dialect, ['ownerId', 'deletedAt', 'state', 'id'])} WHERE ${quota.column('ownerId')} = ? ` +
+        `AND ${quota.column('deletedAt')} IS NULL AND ${quota.column('state')} IN ('active', 'disabled') ` +
+        `AND (${quota.column('expireAt')} IS NULL OR ${quota.column('expireAt')} > ?) LIMIT 1`,
+      [groupOwner(groupId), quota.bind('expireAt', now)],
+    )
+    const kept = { members, 'child groups': children, quotas }
+    return Object.entries(kept).flatMap(([name, rows]) => (rows.length > 0 ? [name] : []))
+  }
+
+  /** Inserts a group. @returns its id */
+  async insertGroup(transaction: Transaction, group: Omit<Group, 'id'>): Promise<number> {
+    const [statement] = this.store.group.inserts([group], transaction)
+    if (statement === undefined) throw new Error('no statement')
+    return (await transaction.execute(statement.sql, statement.values)).insertId
+  }
+
+  /** Writes the settings of a group. */
+  async updateGroup(transaction: Transaction, row: Group): Promise<void> {
+    const { group } = this.store
+    const written = ['name', 'liveName', 'parentId', 'isDefault', 'version', 'updatedAt', 'deletedAt'] as const
+    await transaction.later(
+      `UPDATE ${group.table} SET ${written.map((property) => `${group.column(property)} = ?`).join(', ')} WHERE ${group.column('id')} = ?`,
+      [...written.map((property) => group.bind(property, row[property])), row.id],
+    )
+  }
+
+  /** Makes owners members of a group, or of none. */
+  async setMembers(
+    transaction: Transaction,
+    ownerIds: readonly number[],
+    groupId: number | null,
+    since: Instant | null,
+  ): Promise<void> {
+    const { owner } = this.store
+    await transaction.later(
+      `UPDATE ${owner.table} SET ${owner.column('groupId')} = ?, ${owner.column('memberSince')} = ?, ` +
+        `${owner.column('edits')} = ${owner.column('edits')} + 1 WHERE ${owner.column('ownerId')} IN (${placeholders(ownerIds)})`,
+      [groupId, owner.bind('memberSince', since), ...ownerIds],
+    )
+    const { quota } = this.store
+    await transaction.later(
+      `UPDATE ${quota.table} SET ${quota.column('copiesVersion')} = 0 WHERE ${quota.column('ownerId')} IN (${placeholders(ownerIds)}) AND ${quota.column('follows')} > 0`,
+      ownerIds,
+    )
+  }
+
+  /** Makes the columns of all counts of these groups' quotas outdated: chains have changed. */
+  async outdateCounts(transaction: Transaction, groupIds: readonly number[]): Promise<void> {
+    if (groupIds.length === 0) return
+    const { quota } = this.store
+    const version = quota.column('copiesVersion')
+    await transaction.later(
+      `UPDATE ${quota.table} SET ${version} = ${version} + 1 WHERE ${quota.column('ownerId')} IN (${placeholders(groupIds)}) AND ${quota.column('per')} = 'member'`,
+      groupIds.map(groupOwner),
+    )
+  }
+
+  /** Writes the state of the chains. The transaction holds the gate exclusively. */
+  async setGate(
+    transaction: Transaction,
+    { defaultGroupId, chainsVersion }: Pick<LedgerGateRow, 'defaultGroupId' | 'chainsVersion'>,
+  ): Promise<void> {
+    const { gate } = this.store
+    await transaction.later(
+      `UPDATE ${gate.table} SET ${gate.column('defaultGroupId')} = ?, ${gate.column('chainsVersion')} = ? WHERE ${gate.column('id')} = 1`,
+      [defaultGroupId, chainsVersion],
+    )
+  }
+
+  private gateRow(dialect: Dialect, lock: string): Statement {
+    const { gate } = this.store
+    return {
+      sql: `SELECT ${gate.columns} FROM ${gate.table} WHERE ${gate.column('id')} = ? ${dialect === 'mysql' ? lock : ''}`,
+      values: [1],
+    }
+  }
+}
+
+/**
+ * The chains of groups, remembered for one state of the gate (`chainsVersion`): a batch that keeps the gate may rely on
+ * them.
+ */
+export class GroupChains<Q extends QuotaRow> {
+  private version: number | undefined
+  private readonly chains = new Map<number, readonly number[]>()
+
+  constructor(private readonly groups: GroupStore<Q>) {}
+
+  /** The chain that begins with a group, nearest first. */
+  async of(transaction: Transaction, groupId: number, version: number): Promise<readonly number[]> {
+    if (version !== this.version || this.chains.size >= MAX_CHAINS) this.chains.clear()
+    this.version = version
+    const known = this.chains.get(groupId)
+    if (known !== undefined) return known
+    const chain = await this.groups.chainOf(transaction, groupId)
+    // Another batch may have seen a later version meanwhile.
+    if (chain.length > 0 && this.version === version) this.chains.set(groupId, chain)
+    return chain
+  }
+}
+
+/** The maximum number of chains in memory. */
+const MAX_CHAINS = 100_000
+
+/** More levels than any chain has; stops at a circle, which no act makes. */
+const MAX_HEIGHT = 8

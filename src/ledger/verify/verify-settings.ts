@@ -1,0 +1,193 @@
+import { cycleAt, CYCLE_UNITS, isReset, isTimeZone } from '../../quota/cycle.js'
+import { shownOverrides } from '../../quota/follow.js'
+import { CAP_MODES, CYCLE_QUOTA, MAX_AMOUNT, ROLLING_QUOTA, STATUSES, TOTAL_QUOTA } from '../../quota/quota.js'
+import { MAX_WINDOW_SECONDS, MIN_WINDOW_SECONDS, type RollingWindow } from '../../quota/rolling-window.js'
+import { settingsView } from '../../quota/settings.js'
+import { passedOf, reachedAt, thresholdsOf, thresholdsText } from '../../quota/threshold.js'
+import { formatInstant, type Instant, MAX_INSTANT } from '../../time/instant.js'
+import type { ChangeRow } from '../rows/change.entity.js'
+import type { QuotaRow } from '../rows/quota.entity.js'
+
+/** A stored quota. Its window is undefined if it is unreadable, and null for other types than rolling caps. */
+export type StoredQuota = Omit<QuotaRow, 'window' | 'labelSearch' | 'deleted'> & {
+  readonly window: RollingWindow | null | undefined
+}
+
+/** A mistake in a quota's row. */
+export interface Mistake {
+  readonly rule: 'settings' | 'version' | 'passed' | 'event'
+  readonly expected: string
+  readonly found: string
+}
+
+/** The actor of repairs in the changes. */
+export const VERIFY = 'verify'
+/** The tolerance for differences between clocks, in milliseconds. */
+export const MAX_SKEW_MS = 10 * 60_000
+/** The tolerance for a zone whose rules have changed since a reset was computed. */
+const ZONE_CHANGE_MS = 3 * 3_600_000
+
+/** What the changes of a quota say. */
+export class RecordedChanges {
+  /** The number of changes that make the version. */
+  edits = 0
+  created = false
+  /** May more be used than `total`? The total was lowered, an observe cap enforced, or a repair raised `used`. */
+  mayExceed = false
+  /** The last recorded value of each setting, by its name in the API. */
+  readonly values = new Map<string, unknown>()
+  /** The number of changes since `from`, each with an event. */
+  recent = 0
+  /** The time of the last manual reset, and of the last change of the cycle's rule. */
+  private resetAt = 0
+  private ruleChangedAt = 0
+
+  /** @param from the time from which all changes and events exist */
+  constructor(private readonly from: Instant) {}
+
+  /** Adds a change; the oldest first. */
+  add({ action, actor, at, before, after }: Pick<ChangeRow, 'action' | 'actor' | 'at' | 'before' | 'after'>): void {
+    const [was, is] = [parsed(before), parsed(after)]
+    const grew = (name: string): boolean => Number(is[name]) > Number(was[name])
+    const repair = action === 'reset' && actor === VERIFY && (is['used'] !== 0 || is['reserved'] !== 0)
+    if (action === 'create') this.values.set('deleted_at', null)
+    this.created ||= action === 'create'
+    if (action !== 'reset') this.edits += 1
+    else if (!repair) this.resetAt = at
+    if (!repair && at >= this.from) this.recent += 1
+    if (repair) this.mayExceed ||= grew('used') || grew('reserved')
+    else if (action === 'update')
+      this.mayExceed ||=
+        Number(is['total']) < Number(was['total']) || (was['cap'] === 'observe' && is['cap'] === 'enforce')
+    if ('cycle_unit' in is || 'cycle_time_zone' in is || 'cycle_reset_at' in is) this.ruleChangedAt = at
+    for (const [name, value] of Object.entries(is)) this.values.set(name, value)
+  }
+
+  /** Returns a time at or before the beginning of the quota's current count, as late as it is known. */
+  countBegan({
+    createdAt,
+    cycleUnit: unit,
+    cycleTimeZone: timeZone,
+    cycleAnchorAt: anchor,
+    cycleEndsAt: end,
+    follows,
+    countBeganAt,
+  }: StoredQuota): Instant {
+    const known = Math.max(createdAt, this.resetAt)
+    if (follows !== null) return Math.max(known, countBeganAt ?? 0) - MAX_SKEW_MS
+    if (unit === null || timeZone === null || anchor === null || end === null) return known - MAX_SKEW_MS
+    const began = cycleAt({ unit, timeZone, anchor }, end - 1).start ?? 0
+    // A changed rule moves resets, but does not begin a count.
+    return (this.ruleChangedAt + MAX_SKEW_MS >= began ? known : Math.max(known, began)) - MAX_SKEW_MS
+  }
+}
+
+/** Finds settings that no request can have set. */
+export function contradictions(quota: StoredQuota): Mistake[] {
+  const { quotaType, total, state, expireAt, cycleUnit, cycleTimeZone, cycleAnchorAt, cycleEndsAt, cycleSeq } = quota
+  const { cap, windowSeconds, thresholds } = quota
+  const type = quotaType as number
+  const cycle = [cycleUnit, cycleTimeZone, cycleAnchorAt, cycleEndsAt]
+  const wrong: [expected: string, found: unknown][] = []
+  if (!STATUSES.includes(state)) wrong.push([`one of ${STATUSES.join(', ')}`, state])
+  if (state === 'left' && quota.follows === null) wrong.push(['another state, since it is no count of a member', state])
+  if (state === 'expired' && expireAt === null && quota.follows === null)
+    wrong.push(['an expiry, since it is expired', 'none'])
+  if (total < 0 || total > MAX_AMOUNT) wrong.push([`a total from 0 to ${MAX_AMOUNT}`, total])
+  if (cycleSeq < 0) wrong.push(['a cycle_seq from 0', cycleSeq])
+  if (cap !== null && !CAP_MODES.includes(cap)) wrong.push([`no cap, or one of ${CAP_MODES.join(', ')}`, cap])
+  if (type === ROLLING_QUOTA && cap === null) wrong.push(['a cap, since it is of type 3', 'none'])
+  const inWindow = windowSeconds !== null && windowSeconds >= MIN_WINDOW_SECONDS && windowSeconds <= MAX_WINDOW_SECONDS
+  if (type === ROLLING_QUOTA ? !inWindow : windowSeconds !== null)
+    wrong.push([`${type === ROLLING_QUOTA ? 'a' : 'no'} window, since it is of type ${type}`, windowSeconds])
+  if (thresholds !== null && (type === ROLLING_QUOTA || thresholdsText(thresholdsOf(thresholds)) !== thresholds))
+    wrong.push(['ascending thresholds, or none', thresholds])
+  if (type === CYCLE_QUOTA) {
+    if (cycle.some((part) => part === null)) wrong.push(['a complete cycle, since it is of type 2', cycle.join(', ')])
+    else if (!isOnItsRule(quota)) wrong.push(['a reset by its rule', formatInstant(cycleEndsAt ?? 0)])
+  } else if (type === TOTAL_QUOTA || type === ROLLING_QUOTA) {
+    if (type === TOTAL_QUOTA && expireAt === null) wrong.push(['an expiry, since it is of type 1', 'none'])
+    if (cycle.some((part) => part !== null)) wrong.push([`no cycle, since it is of type ${type}`, cycle.join(', ')])
+  } else wrong.push(['type 1, 2 or 3', type])
+  return wrong.map(([expected, found]) => ({ rule: 'settings', expected, found: String(found) }))
+}
+
+/** Is the end of the cycle a reset of the rule? */
+function isOnItsRule({
+  cycleUnit: unit,
+  cycleTimeZone: timeZone,
+  cycleAnchorAt: anchor,
+  cycleEndsAt: end,
+}: StoredQuota): boolean {
+  if (unit === null || timeZone === null || anchor === null || end === null) return false
+  if (!CYCLE_UNITS.includes(unit) || !isTimeZone(timeZone) || end < anchor) return false
+  const rule = { unit, timeZone, anchor }
+  if (end === MAX_INSTANT || isReset(rule, end)) return true
+  const { start, end: next } = cycleAt(rule, end)
+  return timeZone !== 'UTC' && unit !== 'hour' && Math.min(end - (start ?? end), next - end) <= ZONE_CHANGE_MS
+}
+
+/** Finds settings that differ from the last change that holds them. */
+export function unrecorded(quota: StoredQuota, { values }: RecordedChanges): Mistake[] {
+  const { cycle_reset_at: _, ...settings } = settingsView({ ...quota, window: quota.window ?? null })
+  const deletedAt = quota.deletedAt === null ? null : formatInstant(quota.deletedAt)
+  // The others of a count are those of the quota that it follows.
+  const own: readonly string[] | undefined = shownOverrides(quota.overrides)?.filter((name) => name !== 'status')
+  return Object.entries({ ...settings, deleted_at: deletedAt })
+    .filter(([name]) => own === undefined || name === 'deleted_at' || own.includes(name))
+    .map(([name, is]) => [name, JSON.stringify(values.get(name)) as string | undefined, JSON.stringify(is)] as const)
+    .filter(([, last, is]) => last !== undefined && last !== is)
+    .map(([name, last, is]) => ({
+      rule: 'settings',
+      expected: `${name} ${last}, as its last change says`,
+      found: is,
+    }))
+}
+
+/** Compares the version with the number of edits. Each edit has a change; the oldest may have been removed. */
+export function wrongVersion(
+  quota: StoredQuota,
+  { edits, created }: RecordedChanges,
+  oldestChange: Instant,
+): Mistake[] {
+  // The create of a count is no change.
+  const made = edits + (quota.follows === null ? 0 : 1)
+  const complete = created || quota.createdAt > oldestChange + MAX_SKEW_MS
+  if (complete ? quota.version === made : quota.version > edits) return []
+  const expected = `${edits} changes make version ${made}${complete ? '' : ' at least, and its create is gone'}`
+  return [{ rule: 'version', expected, found: `version ${quota.version}` }]
+}
+
+/**
+ * Compares the thresholds that are no longer armed with `used`, and with the events of the current count.
+ * @param told the thresholds of these events; undefined if some may have been removed
+ */
+export function wrongPassed(quota: StoredQuota, told: ReadonlySet<number> | undefined): Mistake[] {
+  const { passed, cycleSeq, used, total } = quota
+  const found = passed ?? 'none'
+  if (passed !== null && (!/^\d+:\d+( \d+)*$/.test(passed) || Number.parseInt(passed, 10) > cycleSeq))
+    return [{ rule: 'passed', expected: `thresholds of a count up to ${cycleSeq}`, found }]
+  const known = passedOf(quota)
+  const isReached = (threshold: number): boolean => used >= reachedAt(threshold, total)
+  // What an edit of the followed quota makes a count pass is told at the count's next act.
+  const reached = quota.follows === null ? thresholdsOf(quota.thresholds).filter(isReached) : []
+  const untold = told === undefined ? [] : [...known].filter((threshold) => !told.has(threshold))
+  const right = new Set([...known, ...reached].filter((one) => !untold.includes(one) || isReached(one)))
+  const mistakes: Mistake[] = untold.filter(isReached).map((threshold) => ({
+    rule: 'event',
+    expected: `an event of threshold ${threshold}`,
+    found: 'none in this count',
+  }))
+  if (right.size === known.size && reached.every((one) => known.has(one))) return mistakes
+  const text = thresholdsText([...right])
+  return [...mistakes, { rule: 'passed', expected: text === null ? 'none' : `${cycleSeq}:${text}`, found }]
+}
+
+function parsed(text: string): Record<string, unknown> {
+  try {
+    return JSON.parse(text) as Record<string, unknown>
+  } catch {
+    // `ChangeCheck` reports it.
+    return {}
+  }
+}

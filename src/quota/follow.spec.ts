@@ -1,0 +1,259 @@
+import { describe, expect, it } from '@jest/globals'
+import fc from 'fast-check'
+import type { Instant } from '../time/instant.js'
+import { countIn } from './cap.js'
+import { CYCLE_UNITS } from './cycle.js'
+import { editCount, follow, isFollowed, shownId, shownOverrides, unbornCounts } from './follow.js'
+import { beginCount, type QuotaState, type QuotaType, remaining, roll, statusAt } from './quota.js'
+import { applyPatch, newQuota, type NewSettings, type SettingName, type SettingsPatch } from './settings.js'
+
+const HOUR = 3_600_000
+const DAY = 24 * HOUR
+const NOW = Date.parse('2026-11-21T12:00:00Z')
+const GROUP = 5
+
+const settings = (quotaType: QuotaType): NewSettings => ({
+  quotaType,
+  total: 100,
+  expireAt: quotaType === 1 ? NOW + 20 * DAY : null,
+  cycleUnit: quotaType === 2 ? 'day' : null,
+  cycleResetAt: quotaType === 2 ? NOW + 6 * HOUR : null,
+  cycleTimeZone: quotaType === 2 ? 'UTC' : null,
+  label: null,
+  cap: quotaType === 3 ? 'enforce' : null,
+  windowSeconds: quotaType === 3 ? 7200 : null,
+  thresholds: quotaType === 3 ? null : [50],
+})
+
+const followedQuota = (quotaType: QuotaType): QuotaState => ({
+  id: 1,
+  ...newQuota(settings(quotaType), NOW, { groupId: GROUP, per: 'member' }),
+})
+
+const newCount = (followed: QuotaState): QuotaState => {
+  const [count] = unbornCounts([], [[followed]], NOW)
+  if (count === undefined) throw new Error('no count')
+  return count
+}
+
+/** The settings of the API by their property, for those that a patch here may have. */
+const NAMES = {
+  total: 'total',
+  status: 'status',
+  expireAt: 'expire_at',
+  cycleUnit: 'cycle_unit',
+  cycleResetAt: 'cycle_reset_at',
+  cycleTimeZone: 'cycle_time_zone',
+  label: 'label',
+  windowSeconds: 'window_seconds',
+} as const
+const CYCLE: readonly SettingName[] = ['cycle_reset_at', 'cycle_time_zone', 'cycle_unit']
+
+type Step =
+  | { readonly kind: 'tick'; readonly ms: number }
+  | { readonly kind: 'edit' | 'own'; readonly patch: SettingsPatch }
+  | { readonly kind: 'back'; readonly nth: number }
+  | { readonly kind: 'use'; readonly amount: number }
+
+const patchOf = (quotaType: QuotaType): fc.Arbitrary<SettingsPatch> =>
+  fc.record(
+    {
+      total: fc.integer({ min: 0, max: 150 }),
+      label: fc.constantFrom(null, 'a', 'b'),
+      status: fc.constantFrom('active' as const, 'disabled' as const),
+      ...(quotaType === 1 ? { expireAt: fc.integer({ min: NOW, max: NOW + 30 * DAY }) } : {}),
+      ...(quotaType === 2
+        ? {
+            cycleUnit: fc.constantFrom(...CYCLE_UNITS),
+            // From the present, when it is applied.
+            cycleResetAt: fc.integer({ min: HOUR, max: 5 * DAY }),
+            cycleTimeZone: fc.constantFrom('UTC', 'Asia/Kolkata'),
+          }
+        : {}),
+      ...(quotaType === 3 ? { windowSeconds: fc.constantFrom(60, 3600, 7200) } : {}),
+    },
+    { requiredKeys: [] },
+  )
+
+const stepsOf = (quotaType: QuotaType): fc.Arbitrary<Step[]> =>
+  fc.array(
+    fc.oneof(
+      fc.record({ kind: fc.constant('tick' as const), ms: fc.integer({ min: 1, max: 2 * DAY }) }),
+      fc.record({ kind: fc.constantFrom('edit' as const, 'own' as const), patch: patchOf(quotaType) }),
+      fc.record({ kind: fc.constant('back' as const), nth: fc.nat(5) }),
+      fc.record({ kind: fc.constant('use' as const), amount: fc.integer({ min: 1, max: 60 }) }),
+    ),
+    { maxLength: 30 },
+  )
+
+/**
+ * What a count has to be, kept at once and without `follow`: an ordinary quota that gets each edit of the followed one
+ * as an edit of its own, but for what it overrides.
+ */
+class Model {
+  readonly quota: QuotaState
+  readonly own = new Set<SettingName>()
+  private isDisabled = false
+
+  constructor(quotaType: QuotaType) {
+    this.quota = { id: 2, ...newQuota(settings(quotaType), NOW) }
+  }
+
+  edited(patch: SettingsPatch, now: Instant): void {
+    const rest = Object.entries(patch).filter(([name]) => !this.own.has(NAMES[name as keyof typeof NAMES]))
+    const { status: _, ...taken } = Object.fromEntries(rest) as SettingsPatch
+    applyPatch(this.quota, taken, now)
+  }
+
+  /** @param before the status that was shown */
+  overridden(patch: SettingsPatch, names: readonly SettingName[], before: string, now: Instant): void {
+    const { status, ...taken } = patch
+    applyPatch(this.quota, taken, now)
+    for (const name of names) this.own.add(name)
+    if (status !== undefined && status !== before) this.isDisabled = status === 'disabled'
+  }
+
+  givenBack(name: SettingName, followed: QuotaState): void {
+    const { quota } = this
+    for (const one of CYCLE.includes(name) ? CYCLE : [name]) this.own.delete(one)
+    if (name === 'window_seconds') {
+      if (quota.windowSeconds !== followed.windowSeconds) beginCount(quota)
+      quota.windowSeconds = followed.windowSeconds
+    } else if (CYCLE.includes(name)) {
+      const { cycleUnit, cycleTimeZone, cycleAnchorAt, cycleEndsAt } = followed
+      Object.assign(quota, { cycleUnit, cycleTimeZone, cycleAnchorAt, cycleEndsAt })
+    } else if (name === 'total') quota.total = followed.total
+    else if (name === 'label') quota.label = followed.label
+    else if (name === 'expire_at') quota.expireAt = followed.expireAt
+  }
+
+  statusIn(followed: QuotaState, isInChain: boolean, now: Instant): string {
+    if (!isInChain || followed.deletedAt !== null) return 'left'
+    const status = statusAt(followed, now)
+    if (status !== 'active') return status
+    if (this.own.has('status') && this.isDisabled) return 'disabled'
+    return this.quota.expireAt !== null && this.quota.expireAt <= now ? 'expired' : 'active'
+  }
+}
+
+function use(quota: QuotaState, amount: number, now: Instant): void {
+  if (quota.cap === null) quota.used += amount
+  else countIn(quota, now, { used: amount })
+}
+
+const shown = ({ total, used, label, expireAt, cycleUnit, cycleEndsAt, cycleAnchorAt, windowSeconds }: QuotaState) => ({
+  ...{ total, used, label, expireAt, cycleUnit, cycleEndsAt, cycleAnchorAt, windowSeconds },
+})
+
+/** Plays a history, in which the count is brought to the present only where it is used or edited, or always. */
+function play(quotaType: QuotaType, steps: readonly Step[], lazily: boolean): void {
+  const followed = followedQuota(quotaType)
+  const count = newCount(followed)
+  const model = new Model(quotaType)
+  let now = NOW
+  const bring = (): void => {
+    roll(followed, now)
+    roll(model.quota, now)
+    follow(count, followed, true, now)
+  }
+  for (const step of steps) {
+    if (step.kind === 'tick') now += step.ms
+    roll(followed, now)
+    roll(model.quota, now)
+    if (!lazily || step.kind !== 'edit') follow(count, followed, true, now)
+    if (step.kind === 'edit' || step.kind === 'own') {
+      const { cycleResetAt } = step.patch
+      const patch = cycleResetAt == null ? step.patch : { ...step.patch, cycleResetAt: now + cycleResetAt }
+      if (step.kind === 'edit') {
+        applyPatch(followed, patch, now)
+        model.edited(patch, now)
+      } else {
+        const before = statusAt(count, now)
+        const { violations } = editCount(count, followed, true, { patch }, now)
+        expect(violations).toBeUndefined()
+        model.overridden(patch, shownOverrides(count.overrides) ?? [], before, now)
+      }
+    } else if (step.kind === 'back' && model.own.size > 0) {
+      const name = [...model.own].sort()[step.nth % model.own.size] ?? 'total'
+      const overrides = [...model.own].filter((one) => one !== name)
+      expect(editCount(count, followed, true, { patch: {}, overrides }, now).violations).toBeUndefined()
+      model.givenBack(name, followed)
+    } else if (step.kind === 'use' && count.state === 'active' && remaining(count) >= step.amount) {
+      use(count, step.amount, now)
+      use(model.quota, step.amount, now)
+    }
+  }
+  bring()
+  expect(shownOverrides(count.overrides)).toEqual([...model.own].sort())
+  expect(statusAt(count, now)).toBe(model.statusIn(followed, true, now))
+  expect(shown(count)).toEqual(shown(model.quota))
+  const again = { ...count }
+  follow(again, followed, true, now)
+  expect(again).toEqual(count)
+}
+
+describe('a count', () => {
+  for (const quotaType of [1, 2, 3] as const) {
+    it(`of type ${quotaType} is what an ordinary quota with the same edits is, whenever it is brought to the present`, () => {
+      fc.assert(
+        fc.property(stepsOf(quotaType), fc.boolean(), (steps, lazily) => {
+          play(quotaType, steps, lazily)
+        }),
+        { numRuns: 2_000 },
+      )
+    })
+  }
+
+  it('has left with its group and with what it follows, before every other status', () => {
+    const followed = followedQuota(1)
+    const count = newCount(followed)
+    const statusOf = (isInChain: boolean): string => {
+      follow(count, followed, isInChain, NOW)
+      return count.state
+    }
+    expect([statusOf(true), statusOf(false)]).toEqual(['active', 'left'])
+    followed.state = 'disabled'
+    expect([statusOf(true), statusOf(false)]).toEqual(['disabled', 'left'])
+    followed.deletedAt = NOW
+    expect(statusOf(true)).toBe('left')
+    Object.assign(followed, { state: 'active', deletedAt: null })
+    expect(editCount(count, followed, true, { patch: { status: 'disabled' } }, NOW)).toEqual({
+      change: {
+        before: { status: 'active', overrides: [] },
+        after: { status: 'disabled', overrides: ['status'] },
+      },
+    })
+    expect(statusOf(false)).toBe('left')
+    expect(statusOf(true)).toBe('disabled')
+  })
+
+  it('arms thresholds again that an edited total no longer reaches', () => {
+    const followed = followedQuota(1)
+    const count = newCount(followed)
+    Object.assign(count, { used: 60, passed: '0:50' })
+    applyPatch(followed, { total: 200 }, NOW)
+    follow(count, followed, true, NOW)
+    expect(count.passed).toBeNull()
+  })
+
+  it('does not exist before the first consume, nor again after it was deleted', () => {
+    const followed = followedQuota(2)
+    const shared = { ...followedQuota(1), id: 3, per: 'group' as const, countBeganAt: null }
+    const count = newCount(followed)
+    expect([shownId(count.id), shownId(1), isFollowed(count), isFollowed(followed)]).toEqual([null, 1, false, true])
+    const other = { ...followedQuota(1), id: 4 }
+    const deleted = { ...count, id: 9, deletedAt: NOW }
+    expect(unbornCounts([deleted], [[followed, shared], [other]], NOW).map(({ follows }) => follows)).toEqual([4])
+    for (const over of [{ state: 'disabled' as const }, { deletedAt: NOW }, { expireAt: NOW }])
+      expect(unbornCounts([], [[{ ...followed, ...over }]], NOW)).toEqual([])
+  })
+
+  it('refuses to give back what it does not have', () => {
+    const followed = followedQuota(1)
+    const count = newCount(followed)
+    const before = { ...count }
+    const { violations } = editCount(count, followed, true, { patch: { total: 3 }, overrides: ['total'] }, NOW)
+    expect(violations?.map(({ field }) => field)).toEqual(['overrides'])
+    expect(count).toEqual(before)
+  })
+})

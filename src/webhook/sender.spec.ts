@@ -1,0 +1,68 @@
+import { once } from 'node:events'
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals'
+import { type Attempt, send } from './sender.js'
+
+setFlagsFromString('--expose-gc')
+const collectGarbage = runInNewContext('gc') as () => void
+
+describe('an attempt', () => {
+  let server: Server
+  let asked = 0
+
+  beforeEach(async () => {
+    // Only timeouts are the test's; sockets stay real.
+    jest.useFakeTimers({
+      doNotFake: ['Date', 'hrtime', 'nextTick', 'performance', 'queueMicrotask', 'setImmediate', 'setInterval'],
+    })
+    asked = 0
+    // Answers nothing.
+    server = createServer(() => (asked += 1))
+    server.listen(0, '127.0.0.1')
+    await once(server, 'listening')
+  })
+
+  afterEach(async () => {
+    jest.useRealTimers()
+    server.closeAllConnections()
+    server.close()
+    await once(server, 'close')
+  })
+
+  const attempt = (stop: AbortSignal): Promise<Attempt> => {
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`
+    const endpoint = { name: 'ops', kind: 'webhook', url, secrets: [], types: undefined, channels: undefined }
+    return send(endpoint as unknown as Parameters<typeof send>[0], { id: 'x', body: '{}' }, 0, stop)
+  }
+
+  it('at an endpoint that hangs ends after 15 s, however often garbage is collected', async () => {
+    let ended: Attempt | undefined
+    void attempt(new AbortController().signal).then((one) => (ended = one))
+    while (asked === 0) await sleep(5)
+    for (let round = 0; round < 10; round += 1) {
+      collectGarbage()
+      await sleep(5)
+    }
+    jest.advanceTimersByTime(14_999)
+    await sleep(50)
+    expect(ended).toBeUndefined()
+    jest.advanceTimersByTime(1)
+    while (ended === undefined) await sleep(5)
+    expect(ended).toMatchObject({ status: null, error: 'no answer within 15 s' })
+    expect(jest.getTimerCount()).toBe(0)
+  })
+
+  it('ends when it is stopped', async () => {
+    const stop = new AbortController()
+    const ended = attempt(stop.signal)
+    while (asked === 0) await sleep(5)
+    collectGarbage()
+    stop.abort()
+    expect((await ended).status).toBeNull()
+    expect(jest.getTimerCount()).toBe(0)
+  })
+})

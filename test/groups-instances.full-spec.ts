@@ -1,0 +1,135 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { audit } from './support/audit.js'
+import { HAS_SERVER, TestDatabase } from './support/database.js'
+import { figure, SCALE } from './support/figures.js'
+import { HttpClient } from './support/http-client.js'
+import { Instance } from './support/instance.js'
+import { verified } from './support/verify.js'
+import { bodyOf, fresh, inParallel, MAIL, owners, shuffled, SMS, tally, times, type Wire } from './support/wire.js'
+
+/** For a test on a machine that is busy with other things. */
+const PATIENCE_MS = 180_000 * Math.max(1, SCALE)
+const END = '2099-01-01T00:00:00Z'
+
+// Two processes of the built service on one database: what one of them keeps in memory is no help to the other.
+const onServer = HAS_SERVER ? describe : describe.skip
+
+onServer('groups, with two instances on one database', () => {
+  let database: TestDatabase
+  let client: HttpClient
+  let instances: [Instance, Instance]
+
+  beforeAll(async () => {
+    database = await TestDatabase.open()
+    client = new HttpClient()
+    instances = await Promise.all([Instance.start(database.url, client), Instance.start(database.url, client)])
+  }, 90_000)
+
+  afterAll(async () => {
+    const codes = await Promise.all(instances.map(async (instance) => instance.terminate()))
+    client.close()
+    await database.drop()
+    expect(codes).toEqual([0, 0])
+    expect(instances.map((instance) => instance.log)).toEqual(['', ''])
+  }, 60_000)
+
+  /** One of the two, by turns. */
+  const instance = (turn: number): Instance => instances[turn % 2]!
+
+  const made = async (wire: Wire, path: string, body: object): Promise<number> => {
+    const answer = await instance(0).post(`${wire.quotas}${path}`, body)
+    expect([answer.status, answer.text]).toEqual([201, expect.anything()])
+    return bodyOf(answer).id
+  }
+
+  it.each([MAIL, SMS])(
+    '$name: are never overdrawn, while members move and parents change',
+    async (wire) => {
+      const top = await made(wire, '/groups', { name: fresh('top') })
+      const other = await made(wire, '/groups', { name: fresh('other') })
+      const groups = [
+        await made(wire, '/groups', { name: fresh('one'), parent_id: top }),
+        await made(wire, '/groups', { name: fresh('two'), parent_id: top }),
+      ]
+      const shared = (group_id: number, more: object): Promise<number> =>
+        made(wire, '', { group_id, quota_type: 1, total: 400, expire_at: END, ...more })
+      const rolling = { quota_type: 3, window_seconds: 2_678_400, cap: 'enforce', expire_at: null }
+      const quotas = [
+        await shared(top, { total: 300 }),
+        await shared(other, { total: 200 }),
+        await shared(groups[0]!, { total: 250 }),
+        await shared(groups[1]!, { total: 250 }),
+        await shared(top, { ...rolling, total: 700 }),
+        await shared(groups[0]!, { ...rolling, total: 400 }),
+      ]
+      const each = (group_id: number, more: object): Promise<number> => shared(group_id, { per: 'member', ...more })
+      const followed = [
+        await each(top, { total: 20 }),
+        await each(groups[0]!, { ...rolling, total: 60 }),
+        await each(groups[1]!, { quota_type: 2, total: 30, expire_at: null, cycle_unit: 'month', cycle_reset_at: END }),
+      ]
+      const members = owners(24)
+      for (const owner of members.slice(0, 8))
+        await made(wire, '', { [wire.owner]: owner, quota_type: 1, total: 9, expire_at: END })
+      const join = (turn: number, group: number, ids: number[]) =>
+        instance(turn).post(`${wire.quotas}/groups/${group}/members`, { [`${wire.owner}s`]: ids })
+      expect((await join(0, groups[0]!, members)).status).toBe(200)
+
+      const statuses: number[] = []
+      const told = (answer: { status: number }): void => void statuses.push(answer.status)
+      const OPERATIONS = Math.round(900 * SCALE)
+      const stop = new AbortController()
+      const moving = (async () => {
+        for (let turn = 0; !stop.signal.aborted; turn += 1) {
+          told(await join(turn, groups[turn % 2]!, shuffled(members).slice(0, 9)))
+          // The total of the third stays, and so no count of it exceeds it.
+          const edited = followed[turn % 3]!
+          const label = `turn ${turn}`
+          const changed = [
+            { total: 20 + (turn % 40), label },
+            { window_seconds: 86_400 * (1 + turn), label },
+            { label },
+          ]
+          told(await instance(turn).send('PUT', `${wire.quotas}/${edited}`, { body: changed[turn % 3] }))
+          const parent_id = [top, other, null][turn % 3]
+          told(await instance(turn).send('PUT', `${wire.quotas}/groups/${groups[turn % 2]!}`, { body: { parent_id } }))
+        }
+      })()
+      await inParallel(24, times(OPERATIONS), async (n) => {
+        const body = { [wire.owner]: members[n % members.length]!, amount: 1 + (n % 5) }
+        const act = n % 3 === 0 ? 'reserve' : 'consume'
+        const taken = await instance(n).post(`${wire.usage}/${act}`, body, fresh('use'))
+        told(taken)
+        if (taken.status >= 300) return
+        const path = `${wire.usage}/${bodyOf(taken).id}`
+        if (act === 'reserve') told(await instance(n + 1).post(`${path}/${n % 2 === 0 ? 'commit' : 'release'}`, {}))
+        else if (n % 4 === 0) told(await instance(n + 1).post(`${path}/refund`, { amount: 1 }, fresh('back')))
+      })
+      stop.abort()
+      await moving
+
+      expect(Object.keys(tally(statuses)).sort()).toEqual(['200', '201', '409'])
+      const taken = await database.rows(
+        `SELECT id, total, used, reserved, cap FROM ${wire.channel}_quota WHERE id IN (${quotas.join()})`,
+      )
+      for (const row of taken)
+        expect(Number(row['used']) + Number(row['reserved'])).toBeLessThanOrEqual(Number(row['total']))
+      expect(taken.some((row) => Number(row['used']) > 100)).toBe(true)
+      const fixed = await database.rows(
+        `SELECT id FROM ${wire.channel}_quota WHERE follows = ${followed[2]!} AND used + reserved > 30`,
+      )
+      expect(fixed).toEqual([])
+      // Each member has one count of each at most, however many first consumes met.
+      const counts = await database.rows<{ n: number; used: number }>(
+        `SELECT COUNT(*) AS n, SUM(used) AS used FROM ${wire.channel}_quota WHERE follows IN (${followed.join()})`,
+      )
+      expect(Number(counts[0]?.n)).toBeGreaterThan(members.length)
+      expect(Number(counts[0]?.n)).toBeLessThanOrEqual(members.length * followed.length)
+      expect(Number(counts[0]?.used)).toBeGreaterThan(100)
+      expect(await audit(database)).toEqual([])
+      expect(await verified(database.url)).toEqual([])
+      figure(`groups of ${wire.name}`, tally(statuses))
+    },
+    PATIENCE_MS,
+  )
+})

@@ -1,0 +1,417 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import fc from 'fast-check'
+import { hashOf, newToken } from '../src/auth/token.js'
+import { Connector, PolicyClient, questionText } from './support/connector.js'
+import { HAS_SERVER, TestDatabase } from './support/database.js'
+import { Detour } from './support/detour.js'
+import { HttpClient } from './support/http-client.js'
+import { ADMIN, Instance } from './support/instance.js'
+import { opened } from './support/opened.js'
+import { STORES } from './support/store.js'
+import { bodyOf, MAIL, times } from './support/wire.js'
+
+const onServer = HAS_SERVER ? describe : describe.skip
+const PATIENCE_MS = 60_000
+
+let service: Instance
+let folder: string
+let accounts: string
+let connector: Connector
+let count = 0
+
+/** Settings of a connector that asks the service. */
+const settings = (more: Record<string, string> = {}): Record<string, string> => ({
+  QUOTA_URL: service.url,
+  QUOTA_TOKEN: ADMIN,
+  ACCOUNTS_FILE: accounts,
+  ...more,
+})
+/** A message that no other question is about. */
+const instance = (): string => `${process.pid.toString(16)}.6a0b1c2d.${(count += 1).toString(16)}.0`
+const user = (account: number): string => `user-${account}@example.org`
+const message = (account: number, recipients: number): Record<string, string | number> => ({
+  instance: instance(),
+  sasl_username: user(account),
+  recipient_count: recipients,
+})
+const total = async (account: number, units: number): Promise<void> => {
+  const body = { account_id: account, quota_type: 1, total: units, expire_at: '2999-01-01T00:00:00Z' }
+  expect(await service.post(MAIL.quotas, body)).toMatchObject({ status: 201 })
+}
+const usedBy = async (account: number): Promise<number> =>
+  bodyOf(await service.get(`/api/v1/quotas/summary/${account}`)).used
+
+beforeAll(async () => {
+  const [kind] = STORES
+  service = await Instance.start((await kind!.open()).url, new HttpClient())
+  folder = await mkdtemp(join(tmpdir(), 'quota-connector-'))
+  opened(async () => rm(folder, { recursive: true, force: true }))
+  accounts = join(folder, 'accounts')
+  await writeFile(
+    accounts,
+    times(1_000)
+      .map((n) => `${user(n + 1)} ${n + 1}\n`)
+      .join(''),
+  )
+  connector = await Connector.start(settings({ CHECK_AT_RCPT: 'true' }))
+}, PATIENCE_MS)
+
+describe('the connector', () => {
+  it('accepts a message that fits, and says when or whether others will', async () => {
+    await total(1, 10)
+    const cycle = { quota_type: 2, total: 5, cycle_unit: 'year', cycle_reset_at: '2900-01-01T00:00:00Z' }
+    await service.post(MAIL.quotas, { account_id: 2, ...cycle })
+    const postfix = PolicyClient.to(connector.port)
+    expect(await postfix.ask(message(1, 10))).toBe('DUNNO')
+    expect(await postfix.ask(message(1, 1))).toMatch(/^REJECT .*1 recipient asked for, 0 left/)
+    expect(await postfix.ask(message(2, 4))).toBe('DUNNO')
+    expect(await postfix.ask(message(2, 2))).toMatch(
+      /^DEFER_IF_PERMIT .*2 recipients asked for, 1 left.* 1 January 2900 at 00:00 UTC$/,
+    )
+    // More than a whole cycle has never fits.
+    expect(await postfix.ask(message(2, 6))).toMatch(/^REJECT .* 6 recipients asked for, 1 left/)
+    expect(await postfix.ask(message(3, 1))).toMatch(/^REJECT .*no sending quota/)
+    expect([await usedBy(1), await usedBy(2)]).toEqual([10, 4])
+  })
+
+  it('charges a repeated question once: repeated at once, later, over another connection, after a restart', async () => {
+    await total(4, 100)
+    const asked = message(4, 7)
+    const clients = times(10).map(() => PolicyClient.to(connector.port))
+    expect(new Set(await Promise.all(clients.map((postfix) => postfix.ask(asked))))).toEqual(new Set(['DUNNO']))
+    const other = await Connector.start(settings())
+    expect(await PolicyClient.to(other.port).ask(asked)).toBe('DUNNO')
+    expect(await usedBy(4)).toBe(7)
+    // Another envelope of the same dialogue is another message.
+    expect(await clients[0]!.ask({ ...asked, sender: 'grüße@example.org' })).toBe('DUNNO')
+    expect(await clients[0]!.ask({ ...asked, sender: `${'x'.repeat(300)}@example.org` })).toBe('DUNNO')
+    expect(await usedBy(4)).toBe(21)
+    // More recipients do not pass for the charge of fewer.
+    expect(await clients[0]!.ask({ ...asked, recipient_count: 8 })).toMatch(/^DEFER_IF_PERMIT /)
+    expect(await usedBy(4)).toBe(21)
+  })
+
+  it('only checks before the end of a message', async () => {
+    await total(5, 1)
+    const postfix = PolicyClient.to(connector.port)
+    const rcpt = { ...message(5, 0), protocol_state: 'RCPT' }
+    for (const state of ['CONNECT', 'EHLO', 'MAIL', 'RCPT', 'DATA', 'VRFY', 'ETRN'])
+      expect(await postfix.ask({ ...rcpt, protocol_state: state })).toBe('DUNNO')
+    expect(await usedBy(5)).toBe(0)
+    expect(await postfix.ask(message(5, 1))).toBe('DUNNO')
+    expect(await postfix.ask(rcpt)).toMatch(/^REJECT /)
+    expect(await PolicyClient.to((await Connector.start(settings())).port).ask(rcpt)).toBe('DUNNO')
+  })
+
+  it.each([
+    ['defer', /^DEFER_IF_PERMIT /],
+    ['pass', /^DUNNO$/],
+    ['reject', /^REJECT /],
+  ])('answers unknown senders as it is told to: %s', async (setting, answer) => {
+    const strict = await Connector.start(settings({ UNKNOWN_SENDER: setting }))
+    const postfix = PolicyClient.to(strict.port)
+    expect(await postfix.ask({ ...message(1, 1), sasl_username: 'nobody@elsewhere.test' })).toMatch(answer)
+    // The envelope pays for nobody, unless it is told so.
+    expect(await postfix.ask({ ...message(1, 1), sasl_username: '', sender: user(1) })).toMatch(answer)
+    expect(await strict.metric('quota_postfix_questions_total', 'unknown_sender')).toBe(2)
+  })
+
+  it("charges the envelope's sender or the network without a login, as configured", async () => {
+    await total(6, 100)
+    const file = join(folder, 'networks')
+    await writeFile(file, `${user(6)} 6\n192.0.2.0/24 6\n`)
+    for (const [setting, used] of [
+      ['sender', 1],
+      ['network', 2],
+    ] as const) {
+      const { port } = await Connector.start(settings({ ACCOUNTS_FILE: file, PAYER_WITHOUT_SASL: setting }))
+      const open = { ...message(6, 1), sasl_username: '', sender: setting === 'sender' ? user(6) : '' }
+      expect(await PolicyClient.to(port).ask(open)).toBe('DUNNO')
+      expect(await usedBy(6)).toBe(used)
+      // Who has logged in never sends at somebody else's expense.
+      const foreign = { ...message(6, 1), sasl_username: 'eve', sender: user(6) }
+      expect(await PolicyClient.to(port).ask(foreign)).toMatch(/^DEFER_IF_PERMIT /)
+      expect(await usedBy(6)).toBe(used)
+    }
+  })
+
+  it(
+    'answers pipelined questions in their order, over 300 connections, each charge once',
+    async () => {
+      const senders = times(300).map((n) => 100 + n)
+      await Promise.all(senders.map((account) => total(account, 2)))
+      const granted = await Promise.all(
+        senders.map(async (account) => {
+          const postfix = PolicyClient.to(connector.port)
+          // In one piece: three messages of which two fit, each behind a question of which the answer is known.
+          const text = times(3).map(() => questionText({ protocol_state: 'DATA' }) + questionText(message(account, 1)))
+          postfix.socket.write(text.join(''))
+          const heard = { dunno: 0, reject: 0, defer: 0 }
+          for (let n = 0; n < 3; n += 1) {
+            expect(await postfix.answer()).toBe('DUNNO')
+            const [answer] = ((await postfix.answer()) ?? 'nothing').toLowerCase().split(/[ _]/)
+            heard[answer as keyof typeof heard] += 1
+          }
+          // A busy machine may not ask in time; nothing else may be wrong.
+          expect(heard.dunno + heard.defer + heard.reject).toBe(3)
+          expect(heard.reject).toBeLessThanOrEqual(1)
+          return heard.dunno
+        }),
+      )
+      expect(granted.filter((count) => count === 2).length).toBeGreaterThan(0)
+      // What was charged in vain comes back.
+      const deadline = performance.now() + 20_000
+      let used = await Promise.all(senders.map(usedBy))
+      while (String(used) !== String(granted) && performance.now() < deadline) {
+        await sleep(200)
+        used = await Promise.all(senders.map(usedBy))
+      }
+      expect(used).toEqual(granted)
+    },
+    PATIENCE_MS,
+  )
+
+  it(
+    'never answers what is no question, and goes on answering others',
+    async () => {
+      await total(7, 10)
+      const postfix = PolicyClient.to(connector.port)
+      const noise = fc.oneof(
+        fc.uint8Array({ minLength: 1, maxLength: 3_000 }).map((bytes) => Buffer.from(bytes)),
+        fc.constantFrom('\n', 'GET / HTTP/1.1\r\nHost: x\r\n\r\n', 'request=junk\n\n').map((text) => Buffer.from(text)),
+        // All but the last line of a good one, and then an end that is none.
+        fc.nat({ max: 300 }).map((length) => Buffer.from(`${questionText(message(7, 1)).slice(0, length)}\0\n\n`)),
+        fc.constant(Buffer.from(questionText({ ...message(7, 1), instance: '' }))),
+        fc.constant(Buffer.from(questionText({ ...message(7, 1), recipient_count: 0 }))),
+        fc.constant(Buffer.from(questionText({ ...message(7, 1), recipient_count: '' }))),
+      )
+      await fc.assert(
+        fc.asyncProperty(noise, async (bytes) => {
+          const stranger = PolicyClient.to(connector.port)
+          stranger.socket.end(bytes)
+          expect(await stranger.answer()).toBeUndefined()
+        }),
+        { numRuns: 200 },
+      )
+      expect(await postfix.ask(message(7, 1))).toBe('DUNNO')
+      expect(await usedBy(7)).toBe(1)
+      expect(await connector.metric('quota_postfix_connections_closed_total', 'malformed')).toBeGreaterThan(20)
+      expect(await connector.metric('quota_postfix_connections_closed_total', 'failed')).toBeGreaterThan(0)
+    },
+    PATIENCE_MS,
+  )
+
+  it('answers a client that has sent its last question and closed its half of the connection', async () => {
+    await total(12, 10)
+    const postfix = PolicyClient.to(connector.port)
+    postfix.socket.end(questionText(message(12, 1)) + questionText(message(12, 2)))
+    expect([await postfix.answer(), await postfix.answer()]).toEqual(['DUNNO', 'DUNNO'])
+    expect(await postfix.answer()).toBeUndefined()
+    expect(await usedBy(12)).toBe(3)
+  })
+
+  it('closes connections beyond the limit, and accepts others when there is room', async () => {
+    const small = await Connector.start(settings({ MAX_CONNECTIONS: '3' }))
+    const question = { protocol_state: 'DATA' }
+    const kept = times(3).map(() => PolicyClient.to(small.port))
+    for (const postfix of kept) expect(await postfix.ask(question)).toBe('DUNNO')
+    expect(await PolicyClient.to(small.port).ask(question)).toBeUndefined()
+    kept[0]!.socket.destroy()
+    while ((await small.metric('quota_postfix_connections ')) > 2) await sleep(10)
+    expect(await PolicyClient.to(small.port).ask(question)).toBe('DUNNO')
+  })
+
+  it('reads its accounts again when they change', async () => {
+    const file = join(folder, 'changing')
+    await writeFile(file, 'ann 8\n')
+    await total(8, 10)
+    await total(9, 10)
+    const changing = await Connector.start(settings({ ACCOUNTS_FILE: file }))
+    const postfix = PolicyClient.to(changing.port)
+    const send = (): Promise<string | undefined> => postfix.ask({ ...message(8, 1), sasl_username: 'ann' })
+    expect(await send()).toBe('DUNNO')
+    await writeFile(file, 'ann nine\n')
+    changing.signal('SIGHUP')
+    while ((await changing.metric('quota_postfix_accounts_stale')) !== 1) await sleep(20)
+    expect(await send()).toBe('DUNNO')
+    await writeFile(file, 'ann 9\n')
+    while ((await changing.metric('quota_postfix_accounts_stale')) !== 0) await sleep(100)
+    expect(await send()).toBe('DUNNO')
+    expect([await usedBy(8), await usedBy(9)]).toEqual([2, 1])
+  })
+
+  it('listens on a Unix socket, also if a dead process has left one, but never if another process listens', async () => {
+    const path = join(folder, 'policy')
+    const first = await Connector.start(settings({ LISTEN: `unix:${path}` }))
+    expect(await PolicyClient.to(path).ask({ protocol_state: 'DATA' })).toBe('DUNNO')
+    const rival = await Connector.start(settings({ LISTEN: `unix:${path}` }))
+    expect(await rival.exited).toBe(1)
+    expect(rival.stderr).toContain('somebody listens')
+    first.signal('SIGKILL')
+    await first.exited
+    await Connector.start(settings({ LISTEN: `unix:${path}` }))
+    expect(await PolicyClient.to(path).ask({ protocol_state: 'DATA' })).toBe('DUNNO')
+  })
+
+  it('answers pending questions before it ends', async () => {
+    await total(10, 100)
+    const slow = await Detour.start(service.url)
+    slow.delayMs = 1_000
+    const ending = await Connector.start(settings({ QUOTA_URL: slow.url }))
+    const [busy, idle] = [PolicyClient.to(ending.port), PolicyClient.to(ending.port)]
+    expect(await idle.ask({ protocol_state: 'DATA' })).toBe('DUNNO')
+    const answer = busy.ask(message(10, 1))
+    while (!slow.paths.includes('/api/v1/quotas/usage/consume')) await sleep(10)
+    ending.signal('SIGTERM')
+    expect(await answer).toBe('DUNNO')
+    expect(await ending.exited).toBe(0)
+    expect([busy.ended, idle.ended]).toEqual([true, true])
+    expect(ending.log.at(-1)).toMatchObject({ message: 'the end' })
+  })
+
+  it('reports liveness, and whether the service is available', async () => {
+    expect(await connector.get('/health/live')).toEqual({ status: 200, text: 'live\n' })
+    expect(await connector.get('/health/ready')).toEqual({ status: 200, text: 'ready\n' })
+    expect(await connector.get('/elsewhere')).toMatchObject({ status: 404 })
+    const stranger = await Connector.start(settings({ QUOTA_TOKEN: 'wrong' }))
+    expect(await stranger.get('/health/ready')).toMatchObject({
+      status: 503,
+      text: expect.stringContaining('unauthenticated'),
+    })
+    expect(await PolicyClient.to(stranger.port).ask(message(1, 1))).toMatch(/^DEFER_IF_PERMIT /)
+  })
+
+  it('is ready only with a token that may spend from mail accounts', async () => {
+    const tokens = ['usage', 'usage+mail+own', 'usage+sms', 'metrics'].map((role) => ({
+      role,
+      token: newToken('usage'),
+    }))
+    const AUTH_TOKENS = tokens
+      .map(({ role, token }, n) => `token-${n}:${role}:${hashOf(token).toString('hex')}`)
+      .join(',')
+    const strict = await Instance.start((await STORES[0]!.open()).url, new HttpClient(), { AUTH_TOKENS })
+    const ready = tokens.map(async ({ role, token }) => {
+      const narrow = await Connector.start(settings({ QUOTA_URL: strict.url, QUOTA_TOKEN: token }))
+      return [role, (await narrow.get('/health/ready')).text]
+    })
+    expect(await Promise.all(ready)).toEqual([
+      ['usage', 'ready\n'],
+      ['usage+mail+own', 'ready\n'],
+      ['usage+sms', expect.stringMatching(/^the service cannot be asked: .*forbidden/)],
+      ['metrics', expect.stringMatching(/^the service cannot be asked: .*forbidden/)],
+    ])
+  })
+
+  it('writes a line for each message, with its queue id', async () => {
+    await total(11, 5)
+    const postfix = PolicyClient.to(connector.port)
+    const asked = { instance: instance(), sasl_username: user(11), recipient_count: 2, queue_id: 'ABCDEF0123' }
+    expect(await postfix.ask(asked)).toBe('DUNNO')
+    const line = (): unknown => connector.log.find(({ queue_id: id }) => id === 'ABCDEF0123')
+    while (line() === undefined) await sleep(10)
+    expect(line()).toMatchObject({
+      level: 'info',
+      message: 'dunno: fits',
+      state: 'END-OF-MESSAGE',
+      instance: asked.instance,
+      payer: user(11),
+      account: 11,
+      recipients: 2,
+      remaining: 3,
+      key: `postfix:${asked.instance}:ann@example.org`,
+    })
+  })
+
+  it('names every mistake in its configuration', async () => {
+    const broken = await Connector.start({
+      LISTEN: 'here',
+      METRICS_LISTEN: '127.0.0.1:99999',
+      UNREACHABLE: 'maybe',
+      TIME_ZONE: 'Mars/Olympus',
+      MAX_CONNECTIONS: '0',
+      ACCOUNTS_DATABASE_URL: 'postgres://x/y',
+    })
+    expect(await broken.exited).toBe(1)
+    for (const name of [
+      'QUOTA_URL is',
+      'one of QUOTA_TOKEN',
+      'LISTEN',
+      'METRICS_LISTEN',
+      'UNREACHABLE',
+      'TIME_ZONE',
+      'MAX_CONNECTIONS',
+      'ACCOUNTS_DATABASE_URL',
+      'ACCOUNTS_QUERY',
+    ])
+      expect(broken.stderr).toContain(`  - ${name}`)
+  })
+})
+
+onServer('the connector, with a database of mail accounts,', () => {
+  let database: TestDatabase
+
+  beforeAll(async () => {
+    database = await TestDatabase.open()
+    await database.execute('CREATE TABLE mailbox (username VARCHAR(255) PRIMARY KEY, quota_account BIGINT)')
+    await database.execute('INSERT INTO mailbox VALUES (?, 20), (?, NULL)', [user(20), user(21)])
+    await total(20, 1_000)
+    await total(22, 1_000)
+  })
+
+  afterAll(async () => database.drop())
+
+  const start = (query: string, more: Record<string, string> = {}): Promise<Connector> =>
+    Connector.start(
+      settings({ ACCOUNTS_FILE: '', ACCOUNTS_DATABASE_URL: database.url, ACCOUNTS_QUERY: query, ...more }),
+    )
+  const QUERY = 'SELECT quota_account FROM mailbox WHERE username = :user'
+
+  it("finds the payer, and treats no part of a sender's name as SQL", async () => {
+    const postfix = PolicyClient.to((await start(QUERY)).port)
+    expect(await postfix.ask(message(20, 3))).toBe('DUNNO')
+    expect(await usedBy(20)).toBe(3)
+    for (const name of [user(21), user(22), "' OR '1'='1", ':user', '?', '%'])
+      expect(await postfix.ask({ ...message(20, 1), sasl_username: name })).toMatch(/^DEFER_IF_PERMIT No sending quota/)
+    expect(await usedBy(20)).toBe(3)
+  })
+
+  it('provides the parts of an address', async () => {
+    const query = "SELECT quota_account FROM mailbox WHERE username = CONCAT(:local, '@', :domain)"
+    expect(await PolicyClient.to((await start(query)).port).ask(message(20, 1))).toBe('DUNNO')
+  })
+
+  it('asks again when its cached answer is too old', async () => {
+    const [cached, fresh] = [
+      await start(QUERY, { ACCOUNTS_CACHE_SECONDS: '3600' }),
+      await start(QUERY, { ACCOUNTS_CACHE_SECONDS: '0' }),
+    ]
+    const clients = [cached, fresh].map(({ port }) => PolicyClient.to(port))
+    for (const postfix of clients) expect(await postfix.ask(message(20, 1))).toBe('DUNNO')
+    const before = await usedBy(20)
+    await database.execute('UPDATE mailbox SET quota_account = 22 WHERE username = ?', [user(20)])
+    for (const postfix of clients) expect(await postfix.ask(message(20, 1))).toBe('DUNNO')
+    expect([await usedBy(20), await usedBy(22)]).toEqual([before + 1, 1])
+    cached.signal('SIGHUP')
+    while ((await clients[0]!.ask(message(20, 1))) === 'DUNNO' && (await usedBy(22)) === 1) await sleep(20)
+    expect(await usedBy(22)).toBe(2)
+  })
+
+  it.each([
+    ['finds two accounts', "SELECT 1 FROM mailbox WHERE :user <> ''"],
+    ['finds no number', "SELECT 'seven' FROM DUAL WHERE :user <> ''"],
+    ['is broken', 'SELECT FROM :user'],
+    ['takes too long', "SELECT SLEEP(30) FROM DUAL WHERE :user <> ''"],
+  ])('defers where the query %s', async (_, query) => {
+    const lost = await start(query)
+    const begun = performance.now()
+    expect(await PolicyClient.to(lost.port).ask(message(20, 1))).toMatch(
+      /^DEFER_IF_PERMIT Sending quotas cannot be checked/,
+    )
+    expect(performance.now() - begun).toBeLessThan(5_000)
+    expect(await lost.metric('quota_postfix_questions_total', 'unreachable')).toBe(1)
+  })
+})
