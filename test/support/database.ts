@@ -70,9 +70,12 @@ export class TestDatabase {
     this.closed = opened(async () => this.drop())
   }
 
-  /** @param own start a server only for this suite, even if TEST_DATABASE_URL names one */
-  static async open({ own = false } = {}): Promise<TestDatabase> {
-    const server = own || given === undefined ? await OwnServer.start() : undefined
+  /**
+   * @param own start a server only for this suite, even if TEST_DATABASE_URL names one
+   * @param args further arguments of such a server
+   */
+  static async open({ own = false, args = [] }: { own?: boolean; args?: string[] } = {}): Promise<TestDatabase> {
+    const server = own || given === undefined ? await OwnServer.start({ args }) : undefined
     const name = `quota_test_${randomBytes(6).toString('hex')}`
     const url = new URL((server?.url ?? given ?? '').replace(/^mariadb:/, 'mysql:'))
     const making = createPool({ uri: url.toString() })
