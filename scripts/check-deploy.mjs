@@ -185,9 +185,9 @@ async function checkManifests() {
     const set = service.environment[name]
     if (set !== undefined && set !== `\${${name}:-${value}}`) wrong(`compose.yaml: ${name} is not ${value} by default`)
   }
-  // Compose fails in one sentence, before it starts anything.
-  if (!Object.values(service.labels ?? {}).some((label) => label.startsWith('${INSTANCES:+${PUBLISHED_PORT:?')))
-    wrong('compose.yaml: no label requires PUBLISHED_PORT beside INSTANCES')
+  // Compose evaluates `${A:+${B:?…}}` also without A, so a range by default is what serves several instances.
+  if (!service.ports.includes('127.0.0.1:${PUBLISHED_PORT:-3000${INSTANCES:+-3009}}:3000'))
+    wrong('compose.yaml: INSTANCES alone does not publish a range of ports')
   const ofImage = accepted(loadConfig, 'Dockerfile', {
     ...imageEnvironment(),
     DATABASE_URL: 'sqlite:data/quota.db',
