@@ -33,6 +33,8 @@ import {
   changeSetsSearch,
   changesSearch,
   everythingSearch,
+  groupSearch,
+  groupsSearch,
   manySearch,
   newSearch,
   numberOf,
@@ -52,6 +54,9 @@ const ChangeManyScreen = lazy(async () => ({ default: (await many()).ChangeManyS
 const ChangeSetScreen = lazy(async () => ({ default: (await many()).ChangeSetScreen }))
 const ChangeSetsScreen = lazy(async () => ({ default: (await many()).ChangeSetsScreen }))
 const ImportScreen = lazy(async () => ({ default: (await many()).ImportScreen }))
+const groups = () => import('./screens/groups.tsx')
+const GroupScreen = lazy(async () => ({ default: (await groups()).GroupScreen }))
+const GroupsScreen = lazy(async () => ({ default: (await groups()).GroupsScreen }))
 
 function Frame(): ReactNode {
   const session = useSession()
@@ -182,6 +187,9 @@ function inOtherChannel(pathname: string, search: Record<string, unknown>): { se
   const {
     owner: _owner,
     person: _person,
+    group: _group,
+    groupId: _groupId,
+    follows: _follows,
     quotaId: _quota,
     page: _page,
     before: _before,
@@ -190,7 +198,7 @@ function inOtherChannel(pathname: string, search: Record<string, unknown>): { se
   } = search
   return { section, search: more === undefined && section === first ? rest : {} }
 }
-const SECTIONS = ['quotas', 'changes', 'change-sets', 'import', 'operations', 'new', 'search'] as const
+const SECTIONS = ['quotas', 'groups', 'changes', 'change-sets', 'import', 'operations', 'new', 'search'] as const
 type Section = (typeof SECTIONS)[number] | ''
 
 function Channels({ several }: { several: boolean }): ReactNode {
@@ -223,6 +231,9 @@ function Sections({ channel, admin }: { channel: ChannelName; admin: boolean }):
       </Link>
       <Link to="/$channel/quotas" params={{ channel }} search={{}} activeOptions={{ includeSearch: false }}>
         Quotas
+      </Link>
+      <Link to="/$channel/groups" params={{ channel }} search={{}} activeOptions={{ includeSearch: false }}>
+        Groups
       </Link>
       <Link to="/$channel/changes" params={{ channel }} search={{}} activeOptions={{ includeSearch: false }}>
         Changes
@@ -438,6 +449,27 @@ const ownerRoute = createRoute({
     return number === undefined ? <NotFound /> : <OwnerScreen key={owner} client={clientOf(channel)} owner={number} />
   },
 })
+const groupsRoute = createRoute({
+  ...inChannel,
+  path: '/groups',
+  validateSearch: groupsSearch,
+  component: () => <GroupsScreen client={clientOf(groupsRoute.useParams().channel)} search={groupsRoute.useSearch()} />,
+})
+const groupRoute = createRoute({
+  ...inChannel,
+  path: '/groups/$id',
+  validateSearch: groupSearch,
+  component: () => {
+    const { channel, id } = groupRoute.useParams()
+    const search = groupRoute.useSearch()
+    const number = numberOf(id)
+    return number === undefined ? (
+      <NotFound />
+    ) : (
+      <GroupScreen key={id} client={clientOf(channel)} id={number} search={search} />
+    )
+  },
+})
 const changesRoute = createRoute({
   ...inChannel,
   path: '/changes',
@@ -524,6 +556,8 @@ export const router = createRouter({
       quotaRoute,
       newRoute,
       ownerRoute,
+      groupsRoute,
+      groupRoute,
       changesRoute,
       changeSetsRoute,
       changeManyRoute,

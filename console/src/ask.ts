@@ -18,6 +18,8 @@ export interface AskedFilter {
   readonly status?: string | undefined
   readonly label?: string | undefined
   readonly cap?: 'none' | 'enforce' | 'observe' | undefined
+  readonly groupId?: number | undefined
+  readonly follows?: number | undefined
 }
 
 /** A new total: an amount, or a change by units or by a percentage. */
@@ -39,10 +41,12 @@ export interface Words {
 
 /** `every active quota of account 7 whose label begins with “Trial”`. */
 function filterParts(filter: AskedFilter, { owner }: Pick<Words, 'owner'>): Part[] {
-  const { status, cap, label, person } = filter
+  const { status, cap, label, person, groupId, follows } = filter
   const parts: Part[] = [`every ${status === undefined ? '' : `${status} `}quota`]
   if (filter.owner !== undefined) parts.push(` of ${owner} ${filter.owner}`)
+  if (groupId !== undefined) parts.push(` of group ${groupId} itself`)
   const which: Part[][] = []
+  if (follows !== undefined) which.push([`that follows #${follows}`])
   if (person !== undefined) which.push([`whose account belongs to user ${person}`])
   if (cap !== undefined) which.push([`that ${roleText(cap === 'none' ? null : cap)}`])
   if (label !== undefined) which.push(['whose label begins with “', { name: label }, '”'])

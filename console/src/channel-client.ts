@@ -5,6 +5,9 @@ import type {
   Cap,
   Check,
   ChangedSettings,
+  CreateGroup,
+  Group,
+  GroupSummary,
   Mail,
   MailChange,
   MailListedOperation,
@@ -12,8 +15,10 @@ import type {
   MailSummary,
   MailTopRefusal,
   Me,
+  MembersAdded,
   Refusal,
   Series,
+  UpdateGroup,
 } from '@quota-service/client'
 import { type CapMode, reachedThreshold } from './limits.ts'
 import { client as quotaClient } from './session.ts'
@@ -32,13 +37,14 @@ export function managed({ role, scopes = [] }: Me): readonly ChannelName[] {
   return reached.filter((channel) => !CHANNELS.some((other) => other !== channel && scopes.includes(other)))
 }
 
+/** `owner` is 0 where there is none: a group's quota and its changes have `groupId` instead. */
 type Owned<T> = Omit<T, 'accountId' | 'userId'> & { readonly owner: number }
 
 /** `person` is the user of a mail account; null if the quota names none, undefined for SMS. */
 export type Quota = Owned<MailListedQuota> & { readonly person: number | null | undefined }
 /** From the ledger also with its maker and key. */
 export type Operation = Owned<MailListedOperation>
-/** A change of a quota; the console does not show groups yet. */
+/** A change of a quota. */
 export type Change = Omit<Owned<MailChange>, 'quotaId' | 'action'> & {
   readonly quotaId: number
   readonly action: Exclude<MailChange['action'], 'members'>
@@ -46,7 +52,23 @@ export type Change = Omit<Owned<MailChange>, 'quotaId' | 'action'> & {
 export type Summary = Owned<MailSummary>
 export type TopRefusal = Owned<MailTopRefusal>
 export type Status = Quota['status']
-export type { Act, Cap, Check, ChangedSettings, Refusal, Series }
+/** A change of a group: of its settings, or of its members. */
+export type GroupChange = Owned<MailChange>
+export type { Act, Cap, Check, ChangedSettings, Group, GroupSummary, Refusal, Series }
+
+/** A member of a group. */
+export interface Member {
+  readonly owner: number
+  readonly since: string
+}
+
+/** Selects groups, newest first: those whose name begins so, those of a parent. */
+export interface GroupFilter {
+  readonly name?: string | undefined
+  readonly parentId?: number | undefined
+  readonly page?: number | undefined
+  readonly pageSize?: number | undefined
+}
 
 /** The settings of a quota, without its owner and type. */
 export type Settings = Omit<Mail['update'], 'version'>
@@ -74,6 +96,10 @@ export interface QuotaFilter {
   readonly label?: string | undefined
   readonly cap?: 'none' | CapMode | undefined
   readonly deleted?: boolean | undefined
+  /** Only a group's own quotas. */
+  readonly groupId?: number | undefined
+  /** Only counts that follow this quota. */
+  readonly follows?: number | undefined
 }
 
 export interface ChangeFilter {
@@ -108,6 +134,7 @@ export interface ExpiringFilter {
 /** Selects the owners with most refusals in the last hours. */
 export interface TopRefusalsFilter {
   readonly hours: number
+  readonly groupId?: number | undefined
   readonly pageSize?: number | undefined
 }
 
@@ -217,7 +244,8 @@ export class ChannelClient {
     return this.quotaIn(await this.api.quotas.get(id, { signal }))
   }
 
-  async create(owner: number, settings: Omit<Mail['create'], 'accountId'>, key: string): Promise<Quota> {
+  /** @param owner undefined for a quota of the group that `settings` names */
+  async create(owner: number | undefined, settings: Omit<Mail['create'], 'accountId'>, key: string): Promise<Quota> {
     return this.quotaIn(await this.api.quotas.create(this.out(settings, owner) as never, { key }))
   }
 
@@ -253,8 +281,8 @@ export class ChannelClient {
     return { items: items.map((item) => this.quotaIn(item)), next: nextCursor }
   }
 
-  async topRefusals({ hours, pageSize = 10 }: TopRefusalsFilter, signal?: Signal): Promise<TopRefusal[]> {
-    return (await this.api.quotas.topRefusals({ hours, pageSize }, { signal })).map((item) => this.in(item))
+  async topRefusals({ pageSize = 10, ...filter }: TopRefusalsFilter, signal?: Signal): Promise<TopRefusal[]> {
+    return (await this.api.quotas.topRefusals(given({ ...filter, pageSize }), { signal })).map((item) => this.in(item))
   }
 
   async refusals(owner: number, from: string, signal?: Signal): Promise<Refusal[]> {
@@ -337,6 +365,74 @@ export class ChannelClient {
 
   async refund(id: string, amount: number, key: string): Promise<Operation> {
     return this.in(await this.api.refund(id, { amount }, { key }))
+  }
+
+  async groups(
+    { pageSize = ROWS, ...filter }: GroupFilter,
+    signal?: Signal,
+  ): Promise<{ items: Group[]; total: number }> {
+    return this.api.quotas.groups.list(given({ ...filter, pageSize }), { signal }).page()
+  }
+
+  async group(id: number, signal?: Signal): Promise<Group> {
+    return this.api.quotas.groups.get(id, { signal })
+  }
+
+  /** A group, its parent, and so on: three at most. */
+  async chainOf(id: number, signal?: Signal): Promise<Group[]> {
+    const group = await this.group(id, signal)
+    return [group, ...(group.parentId === null ? [] : await this.chainOf(group.parentId, signal))]
+  }
+
+  async groupSummary(id: number, signal?: Signal): Promise<GroupSummary> {
+    return this.api.quotas.groups.summary(id, { signal })
+  }
+
+  /** The live quotas of a group itself, in draw-down order: shared ones, and those of which each member has a count. */
+  async quotasOfGroup(groupId: number, signal?: Signal): Promise<Quota[]> {
+    const items: Quota[] = []
+    for (let page = 1; ; page += 1) {
+      const answer = await this.quotas({ groupId, page, pageSize: MAX_ROWS }, signal)
+      items.push(...answer.items)
+      if (answer.items.length < MAX_ROWS) return items.filter(({ status }) => status !== 'expired').sort(byDrawDown)
+    }
+  }
+
+  /** The newest changes of a group. */
+  async groupChanges(id: number, signal?: Signal): Promise<GroupChange[]> {
+    const { items } = await this.api.quotas.groups.changes(id, { pageSize: ROWS }, { signal }).page()
+    return items.map((item) => this.in(item))
+  }
+
+  /** @param key makes repeated requests take effect once, for example after a lost answer */
+  async createGroup(group: CreateGroup, key: string): Promise<Group> {
+    return this.api.quotas.groups.create(group, { key })
+  }
+
+  async updateGroup(id: number, settings: Omit<UpdateGroup, 'version'>, version: number): Promise<Group> {
+    return this.api.quotas.groups.update(id, { ...settings, version })
+  }
+
+  async deleteGroup(id: number, version: number): Promise<void> {
+    await this.api.quotas.groups.delete(id, { version })
+  }
+
+  /** @param after the last owner of the page before */
+  async members(id: number, after: number, pageSize: number, signal?: Signal): Promise<MarkedPage<Member, number>> {
+    const { items, nextAfter } = await this.api.quotas.groups
+      .members(id, after === 0 ? { pageSize } : { after, pageSize }, { signal })
+      .page()
+    return { items: items.map((item) => this.in(item)), next: nextAfter }
+  }
+
+  /** Makes owners members of a group; those of another group are moved. */
+  async addMembers(id: number, owners: readonly number[], key: string): Promise<MembersAdded> {
+    const body = this.namesPerson ? { accountIds: owners } : { userIds: owners }
+    return this.api.quotas.groups.addMembers(id, body as never, { key })
+  }
+
+  async removeMember(id: number, owner: number): Promise<void> {
+    await this.api.quotas.groups.removeMember(id, this.out({}, owner) as never)
   }
 
   private out<T extends object>(filter: T, owner: number | undefined): Given<T> {

@@ -428,6 +428,12 @@ const FIELD_NAMES: Readonly<Record<string, string>> = {
   cap: 'Cap',
   windowSeconds: 'Window',
   thresholds: 'Tell at',
+  name: 'Name',
+  parentId: 'Parent',
+  groupId: 'Group',
+  default: 'Default',
+  overrides: 'Own settings',
+  per: 'Count',
 }
 
 /** The name of a field in forms. */
@@ -643,6 +649,14 @@ export function OwnerLink({ channel, owner, row, children }: LinkProps & { owner
   return (
     <Link to="/$channel/owners/$owner" params={{ channel, owner: String(owner) }} {...marked(row)}>
       {children ?? owner}
+    </Link>
+  )
+}
+
+export function GroupLink({ channel, id, row, children }: LinkProps & { id: number }): ReactNode {
+  return (
+    <Link to="/$channel/groups/$id" params={{ channel, id: String(id) }} search={{}} {...marked(row)}>
+      {children ?? `Group ${id}`}
     </Link>
   )
 }

@@ -71,12 +71,14 @@ export const quotasSearch = (raw: Raw) =>
     status: oneOf(STATUSES, raw['status']),
     label: text(raw['label']),
     cap: oneOf(CAP_FILTERS, raw['cap']),
+    groupId: numberOf(raw['groupId']),
+    follows: numberOf(raw['follows']),
     deleted: raw['deleted'] === 'true' || raw['deleted'] === true ? (true as const) : undefined,
   })
 /** Selects the quotas of a change set, by the filters of a list. */
 export const manySearch = (raw: Raw) => {
-  const { owner, person, status, label, cap } = quotasSearch(raw)
-  return defined({ owner, person, status, label, cap })
+  const { owner, person, status, label, cap, groupId, follows } = quotasSearch(raw)
+  return defined({ owner, person, status, label, cap, groupId, follows })
 }
 export const changeSetsSearch = (raw: Raw) =>
   defined({ state: oneOf(SET_STATES, raw['state']), before: numberOf(raw['before']) })
@@ -84,7 +86,9 @@ export const changeSetSearch = (raw: Raw) =>
   defined({ outcome: oneOf(SET_OUTCOMES, raw['outcome']), after: numberOf(raw['after']) })
 export const quotaSearch = (raw: Raw) =>
   defined({ edit: raw['edit'] === 'true' || raw['edit'] === true ? (true as const) : undefined })
-export const newSearch = (raw: Raw) => defined({ owner: numberOf(raw['owner']) })
+export const newSearch = (raw: Raw) => defined({ owner: numberOf(raw['owner']), group: numberOf(raw['group']) })
+export const groupsSearch = (raw: Raw) => defined({ name: text(raw['name']), page: numberOf(raw['page']) })
+export const groupSearch = (raw: Raw) => defined({ after: numberOf(raw['after']) })
 export const changesSearch = (raw: Raw) =>
   defined({
     owner: numberOf(raw['owner']),
@@ -105,6 +109,8 @@ export type ManySearch = ReturnType<typeof manySearch>
 export type ChangeSetsSearch = ReturnType<typeof changeSetsSearch>
 export type ChangeSetSearch = ReturnType<typeof changeSetSearch>
 export type QuotaSearch = ReturnType<typeof quotaSearch>
+export type GroupsSearch = ReturnType<typeof groupsSearch>
+export type GroupSearch = ReturnType<typeof groupSearch>
 export type NewSearch = ReturnType<typeof newSearch>
 export type ChangesSearch = ReturnType<typeof changesSearch>
 export type EverythingSearch = ReturnType<typeof everythingSearch>

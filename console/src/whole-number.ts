@@ -60,6 +60,18 @@ export function readId(text: string): Reading {
     : { mistake: 'a number from 1, in digits alone' }
 }
 
+/** Reads a pasted list of ids, each once; they stand on lines, or between commas, semicolons or spaces. */
+export function readIds(text: string): { readonly ids: readonly number[]; readonly wrong: readonly string[] } {
+  const ids = new Set<number>()
+  const wrong: string[] = []
+  for (const part of text.split(/[\s,;]+/u)) {
+    const { value } = readId(part)
+    if (value !== undefined) ids.add(value)
+    else if (part !== '') wrong.push(part)
+  }
+  return { ids: [...ids], wrong }
+}
+
 /** Replaces digits of any script with ASCII digits and spaces with plain ones; removes direction marks. */
 function withAsciiDigits(text: string): string {
   return text

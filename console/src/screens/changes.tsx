@@ -16,11 +16,11 @@ import {
   fieldName,
   Loaded,
   NumberField,
-  OwnerLink,
   QuotaLink,
   Screen,
   Table,
 } from '../parts.tsx'
+import { Whose } from './quotas.tsx'
 import { ACTIONS, type ChangesSearch } from '../search.ts'
 import { readId } from '../whole-number.ts'
 import { differences, EDITABLE, isNothing, sameSetting, type SettingValue, settingText } from '../settings.ts'
@@ -54,7 +54,7 @@ export function ChangeTable({
               },
               {
                 head: client.Owner,
-                cell: ({ owner }: Change) => <OwnerLink channel={client.name} owner={owner} />,
+                cell: (change: Change) => <Whose client={client} of={change} />,
                 folds: true,
               },
             ]

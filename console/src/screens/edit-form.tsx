@@ -192,6 +192,12 @@ export function EditForm({
           )}
         </Field>
         {base.cap !== null && <Example typed={typed} quotaType={base.quotaType} />}
+        {base.follows !== null && fields.length > 0 && (
+          <p className="notice">What you change here is its own from then on, and no longer follows #{base.follows}.</p>
+        )}
+        {base.per === 'member' && base.follows === null && fields.length > 0 && (
+          <p className="notice">It changes at once for all members, but for settings that are their own.</p>
+        )}
         {fields.includes('windowSeconds') && (
           <p className="notice">Another window begins a new count: what it has counted so far is forgotten.</p>
         )}

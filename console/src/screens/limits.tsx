@@ -6,6 +6,7 @@ import { Time } from '../format.tsx'
 import { exampleOf, limitText } from '../limits.ts'
 import { announce, CapBadge, Confirm, Label, QuotaLink, UsageBar } from '../parts.tsx'
 import { limitOfQuota } from '../settings.ts'
+import { GroupName } from './group-parts.tsx'
 
 /*
  * The limits of an owner: the quotas that pay, and the caps.
@@ -85,11 +86,18 @@ export function InTheWay({ client, check }: { client: ChannelClient; check: Chec
   const { caps, payable, requested } = check
   return (
     <>
-      {caps.map(({ id, remaining }, index) => (
+      {caps.map(({ id, groupId, remaining }, index) => (
         <span key={id ?? `new ${index}`}>
           {index > 0 && ', '}
-          {id === null ? 'a cap of its group' : 'cap '}
-          {id !== null && <QuotaLink channel={client.name} id={id} />} leaves {amount(remaining)}
+          {id === null ? 'a cap' : 'cap '}
+          {id !== null && <QuotaLink channel={client.name} id={id} />}
+          {groupId !== null && (
+            <>
+              {' '}
+              of <GroupName client={client} id={groupId} />
+            </>
+          )}{' '}
+          leaves {amount(remaining)}
         </span>
       ))}
       {payable < requested && `, and the quotas ${amount(payable)}`}
@@ -99,24 +107,50 @@ export function InTheWay({ client, check }: { client: ChannelClient; check: Chec
 
 /** The number of a cap, as a link; a member's count of its group's cap has none before its first consume. */
 function CapLink({ client, id }: { client: ChannelClient; id: number | null }): ReactNode {
-  if (id === null) return 'A cap of its group'
+  if (id === null) return 'Cap'
   return <QuotaLink channel={client.name} id={id}>{`Cap #${id}`}</QuotaLink>
 }
 
-/** A cap by its number and, if its record is known, its label and limit. */
-function CapName({
+type Bound = Pick<Cap, 'id' | 'groupId' | 'total'>
+
+/** The group that bounds an owner by a cap: by one of its own, or by one that all members share. */
+function Bounding({
   client,
   cap,
-  quotas,
+  record,
 }: {
   client: ChannelClient
-  cap: Pick<Cap, 'id' | 'total'>
-  quotas: readonly Quota[]
+  cap: Bound
+  record: Quota | undefined
 }): ReactNode {
-  const record = quotas.find(({ id }) => id === cap.id)
+  if (cap.groupId === null) return null
+  return (
+    <>
+      {' '}
+      of <GroupName client={client} id={cap.groupId} />
+      {cap.id === null || record?.follows != null ? ', for each member' : ', all members together'}
+    </>
+  )
+}
+
+/** The record of a cap: one of the owner's, or read for itself, since it is a group's. */
+function useRecord(client: ChannelClient, { id, groupId }: Bound, quotas: readonly Quota[]): Quota | undefined {
+  const known = quotas.find((quota) => quota.id === id)
+  const { data } = useQuery({
+    queryKey: [client.name, 'quota', id],
+    queryFn: ({ signal }) => client.quota(id ?? 0, signal),
+    enabled: known === undefined && id !== null && groupId !== null,
+  })
+  return known ?? data
+}
+
+/** A cap by its number and, if its record is known, its label and limit. */
+function CapName({ client, cap, quotas }: { client: ChannelClient; cap: Bound; quotas: readonly Quota[] }): ReactNode {
+  const record = useRecord(client, cap, quotas)
   return (
     <>
       <CapLink client={client} id={cap.id} />
+      <Bounding client={client} cap={cap} record={record} />
       {record?.label != null && (
         <>
           {' '}
@@ -158,7 +192,7 @@ export function Limits({
             key={cap.id ?? `new ${n}`}
             client={client}
             cap={cap}
-            record={quotas.find(({ id }) => id === cap.id)}
+            quotas={quotas}
             observed={refusals === undefined ? undefined : observed(refusals)}
             alone={watching === 1}
           />
@@ -171,22 +205,24 @@ export function Limits({
 function CapCard({
   client,
   cap,
-  record,
+  quotas,
   observed,
   alone,
 }: {
   client: ChannelClient
   cap: Cap
-  record: Quota | undefined
+  quotas: readonly Quota[]
   observed: readonly Refusal[] | undefined
   /** Is it the only cap that only observes? */
   alone: boolean
 }): ReactNode {
   const watches = cap.cap === 'observe'
+  const record = useRecord(client, cap, quotas)
   return (
     <li className={watches ? 'limit limit-observe' : 'limit'}>
       <h3>
         <CapLink client={client} id={cap.id} /> <CapBadge cap={cap.cap} />
+        <Bounding client={client} cap={cap} record={record} />
       </h3>
       {record !== undefined && (
         <p>

@@ -2,6 +2,7 @@ import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
 import { type SubmitEvent, type ReactNode, useState } from 'react'
 import { Example, SettingFields } from './edit-form.tsx'
+import { GroupName } from './group-parts.tsx'
 import { type ChannelClient, newKey } from '../channel-client.ts'
 import { HERE, now, toLocalInput } from '../format.tsx'
 import { announce, Failure, fieldErrors, NumberField, Panel, Screen, useStillHere } from '../parts.tsx'
@@ -14,6 +15,8 @@ import { readId } from '../whole-number.ts'
 interface Draft {
   readonly owner: string
   readonly person: string
+  /** Of a group's quota: do its members share it, or does each have a count of its own? */
+  readonly per?: 'group' | 'member'
   readonly quotaType: QuotaType
   readonly typed: Typed
   /** The idempotency key of this quota, for every attempt. */
@@ -49,6 +52,11 @@ const ROLES: readonly { readonly cap: CapMode | null; readonly name: string; rea
   { cap: 'enforce', name: 'limits', more: 'a cap: refuses what goes over it, however much there is to pay with' },
   { cap: 'observe', name: 'only watches', more: 'a cap on trial: refuses nothing, tells what it would have refused' },
 ]
+/** The two counts of a group's quota, in plain words. */
+const PERS = [
+  { per: 'group', name: 'all together', more: 'one count, which the members share' },
+  { per: 'member', name: 'each', more: 'every member has a count of its own, and settings follow' },
+] as const
 const TYPES: readonly { readonly quotaType: QuotaType; readonly name: string; readonly more: string }[] = [
   { quotaType: 3, name: 'rolling', more: 'so much in any 24 hours, in any hour …' },
   { quotaType: 2, name: 'cycle', more: 'so much each day, month …, again and again' },
@@ -63,7 +71,8 @@ function idMistake(text: string, needed: boolean): string | undefined {
 export function NewQuotaScreen({ client, search }: { client: ChannelClient; search: NewSearch }): ReactNode {
   const navigate = useNavigate()
   const queries = useQueryClient()
-  const name = `${client.name}/new/${search.owner ?? ''}`
+  const { group } = search
+  const name = `${client.name}/new/${group === undefined ? (search.owner ?? '') : `group-${group}`}`
   const [draft, found, keep, clear] = useDraft<Draft>(name, () => fresh(search.owner))
   const here = useStillHere()
   const [tried, setTried] = useState(false)
@@ -79,14 +88,15 @@ export function NewQuotaScreen({ client, search }: { client: ChannelClient; sear
       quotaType: next === null ? (quotaType === 3 ? 2 : quotaType) : cap === null ? 3 : quotaType,
     })
   const save = useMutation({
-    mutationFn: async ({ typed, quotaType, owner, person, key }: Draft) => {
+    mutationFn: async ({ typed, quotaType, owner, person, per = 'group', key }: Draft) => {
       const { status: _status, ...settings } = settingsOf(typed, editableOf({ quotaType, cap: capOf(typed) }))
       // An empty end is omitted.
       const { expireAt, ...rest } = settings
       return client.create(
-        readId(owner).value ?? 0,
+        group === undefined ? (readId(owner).value ?? 0) : undefined,
         {
           ...rest,
+          ...(group === undefined ? {} : { groupId: group, per }),
           quotaType,
           total: readTotal(typed.total).value ?? 0,
           ...(expireAt == null ? {} : { expireAt }),
@@ -109,10 +119,12 @@ export function NewQuotaScreen({ client, search }: { client: ChannelClient; sear
     },
   })
   const refused = fieldErrors(save.error)
-  const personMistake = client.namesPerson ? idMistake(draft.person, false) : undefined
+  const ofOwner = group === undefined
+  const personMistake = ofOwner && client.namesPerson ? idMistake(draft.person, false) : undefined
+  const ownerMistake = ofOwner ? idMistake(draft.owner, true) : undefined
   const own = {
     ...mistakes(typed, quotaType),
-    ...(idMistake(draft.owner, true) === undefined ? {} : { owner: idMistake(draft.owner, true) }),
+    ...(ownerMistake === undefined ? {} : { owner: ownerMistake }),
     ...(personMistake === undefined ? {} : { person: personMistake }),
   }
   const wrong: Readonly<Partial<Record<string, string | undefined>>> = tried ? own : {}
@@ -135,22 +147,45 @@ export function NewQuotaScreen({ client, search }: { client: ChannelClient; sear
       )}
       <Panel title="Settings">
         <form className="grid" onSubmit={submit} noValidate>
-          <NumberField
-            label={client.Owner}
-            text={draft.owner}
-            reading={readId(draft.owner)}
-            onText={(owner) => set({ owner })}
-            error={shown('owner') ?? refused['accountId']}
-          />
-          {client.namesPerson && (
-            <NumberField
-              label="User"
-              text={draft.person}
-              reading={readId(draft.person)}
-              onText={(person) => set({ person })}
-              hint="whom the account belongs to; may be empty"
-              error={shown('person') ?? refused['userId']}
-            />
+          {group === undefined ? (
+            <>
+              <NumberField
+                label={client.Owner}
+                text={draft.owner}
+                reading={readId(draft.owner)}
+                onText={(owner) => set({ owner })}
+                error={shown('owner') ?? refused['accountId']}
+              />
+              {client.namesPerson && (
+                <NumberField
+                  label="User"
+                  text={draft.person}
+                  reading={readId(draft.person)}
+                  onText={(person) => set({ person })}
+                  hint="whom the account belongs to; may be empty"
+                  error={shown('person') ?? refused['userId']}
+                />
+              )}
+            </>
+          ) : (
+            <fieldset>
+              <legend>
+                For the members of <GroupName client={client} id={group} />
+              </legend>
+              {PERS.map(({ per, name, more }) => (
+                <label key={per} className="check">
+                  <input
+                    type="radio"
+                    name="per"
+                    checked={(draft.per ?? 'group') === per}
+                    onChange={() => set({ per })}
+                  />
+                  <span>
+                    {name} <span className="muted">{more}</span>
+                  </span>
+                </label>
+              ))}
+            </fieldset>
           )}
           <fieldset>
             <legend>What it does</legend>

@@ -4,13 +4,23 @@ import { type SubmitEvent, type ReactNode, useEffect, useState } from 'react'
 import { LatelyChanged, Undo } from './changes.tsx'
 import { Ledger } from './ledger-table.tsx'
 import { HeldUp, InTheWay, Limits, really, useCheck } from './limits.tsx'
+import { ChainLimits, GroupName, GroupPicker, useChain } from './group-parts.tsx'
 import { REASONS } from './overview.tsx'
-import { kindOf, QuotaTable } from './quotas.tsx'
+import { isForEach, kindOf, QuotaTable } from './quotas.tsx'
 import { RefusalChart } from './refusal-chart.tsx'
 import { PassedThresholds } from './thresholds.tsx'
 import { TopUp } from './top-up.tsx'
 import { UsageByDay } from './usage-chart.tsx'
-import type { Change, Check, ChannelClient, Operation, Quota, Refusal } from '../channel-client.ts'
+import {
+  type Change,
+  type ChannelClient,
+  type Check,
+  type Group,
+  newKey,
+  type Operation,
+  type Quota,
+  type Refusal,
+} from '../channel-client.ts'
 import { amount, counted } from '../amount.ts'
 import { fromNow, now, Time } from '../format.tsx'
 import {
@@ -65,7 +75,9 @@ export function OwnerScreen({ client, owner }: { client: ChannelClient; owner: n
     data: refusals.data && really(refusals.data).filter(({ hour }) => Date.parse(hour) >= Date.parse(from)),
   }
   const payers = quotas.data?.filter(({ cap }) => cap === null)
+  const inGroup = summary.data?.groupId ?? null
   const never =
+    inGroup === null &&
     quotas.data?.length === 0 &&
     lost.data?.length === 0 &&
     changes.data?.items.length === 0 &&
@@ -125,6 +137,7 @@ export function OwnerScreen({ client, owner }: { client: ChannelClient; owner: n
           )}
         </Loaded>
       </Panel>
+      {summary.data !== undefined && <InGroup client={client} owner={owner} groupId={inGroup} />}
       {lately.length > 0 && (
         <Panel
           title="Changed lately"
@@ -149,7 +162,11 @@ export function OwnerScreen({ client, owner }: { client: ChannelClient; owner: n
         <Loaded
           of={{ ...quotas, data: payers }}
           isEmpty={(rows) => rows.length === 0}
-          empty={`This ${client.owner} has no active quota: everything is refused.`}
+          empty={
+            inGroup === null
+              ? `This ${client.owner} has no active quota: everything is refused.`
+              : `This ${client.owner} has no active quota of its own.`
+          }
         >
           {(rows) => (
             <QuotaTable client={client} rows={rows} caption="Active quotas in draw-down order" owners={false} />
@@ -188,6 +205,91 @@ export function OwnerScreen({ client, owner }: { client: ChannelClient; owner: n
         <Ledger client={client} of={{ owner }} empty="Nothing was spent or held yet." />
       </Panel>
     </Screen>
+  )
+}
+
+/** The group of an owner, what it brings, and the way into another one. */
+function InGroup({
+  client,
+  owner,
+  groupId,
+}: {
+  client: ChannelClient
+  owner: number
+  groupId: number | null
+}): ReactNode {
+  const [moving, setMoving] = useState(false)
+  const chain = useChain(client, groupId)
+  const shared = chain.data?.flatMap(({ quotas }) =>
+    quotas.filter((quota) => quota.cap === null && quota.status === 'active' && !isForEach(quota)),
+  )
+  return (
+    <Panel
+      title="Group"
+      hint={groupId === null ? `This ${client.owner} is in no group.` : undefined}
+      actions={
+        <button type="button" onClick={() => setMoving(true)}>
+          {groupId === null ? 'Add to a group' : 'Move'}
+        </button>
+      }
+    >
+      {groupId !== null && <ChainLimits client={client} id={groupId} />}
+      {shared !== undefined && shared.length > 0 && (
+        <>
+          <p>These pay after its own, for all members together:</p>
+          <QuotaTable client={client} rows={shared} caption="Shared quotas that pay" owners={false} />
+        </>
+      )}
+      {moving && <Move client={client} owner={owner} from={groupId} onClose={() => setMoving(false)} />}
+    </Panel>
+  )
+}
+
+/** Moves an owner into another group, after showing what limits it there. */
+function Move({
+  client,
+  owner,
+  from,
+  onClose,
+}: {
+  client: ChannelClient
+  owner: number
+  from: number | null
+  onClose: () => void
+}): ReactNode {
+  const queries = useQueryClient()
+  const [chosen, setChosen] = useState<Group | null>(null)
+  const [key] = useState(newKey)
+  return (
+    <Confirm
+      title={`Move ${client.owner} ${owner}`}
+      verb={from === null ? 'Add' : 'Move'}
+      ready={chosen !== null && chosen.id !== from}
+      onClose={onClose}
+      act={async () => {
+        if (chosen === null) return
+        await client.addMembers(chosen.id, [owner], `${key}-${chosen.id}`)
+        announce(`${client.Owner} ${owner} is in ${chosen.name} now.`)
+        await queries.invalidateQueries({ queryKey: [client.name] })
+      }}
+    >
+      <GroupPicker client={client} legend="Into" chosen={chosen} onChoose={setChosen} />
+      {from !== null && (
+        <>
+          <p>
+            It leaves <GroupName client={client} id={from} />, and with it:
+          </p>
+          <ChainLimits client={client} id={from} />
+        </>
+      )}
+      {chosen !== null && (
+        <>
+          <p>From then on it is limited by:</p>
+          <ChainLimits client={client} id={chosen.id} />
+          <p className="hint">What it has used of the groups it leaves stays there. Its own quotas stay as they are.</p>
+        </>
+      )}
+    </Confirm>
   )
 }
 

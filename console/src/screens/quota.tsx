@@ -6,7 +6,8 @@ import { ChangeTable } from './changes.tsx'
 import { draftName, EditForm } from './edit-form.tsx'
 import { Ledger } from './ledger-table.tsx'
 import { ComesBack, SwitchCap } from './limits.tsx'
-import { kindOf } from './quotas.tsx'
+import { GroupName } from './group-parts.tsx'
+import { isForEach, kindOf, Whose } from './quotas.tsx'
 import { PassedThresholds } from './thresholds.tsx'
 import { UsageByDay } from './usage-chart.tsx'
 import { type ChannelClient, newKey, type Quota } from '../channel-client.ts'
@@ -20,10 +21,12 @@ import {
   Confirm,
   Download,
   Failure,
+  fieldName,
   Label,
   Loaded,
   OwnerLink,
   Panel,
+  QuotaLink,
   Screen,
   UsageBar,
 } from '../parts.tsx'
@@ -98,16 +101,39 @@ function Record({ client, quota, editing }: { client: ChannelClient; quota: Quot
           )
         }
       >
-        <UsageBar {...quota} wide />
+        {isForEach(quota) ? (
+          <p>
+            Each member has a count of its own:{' '}
+            <Link to="/$channel/quotas" params={{ channel: client.name }} search={{ follows: quota.id }}>
+              all that exist
+            </Link>
+            . A member’s begins with what it first takes.
+          </p>
+        ) : (
+          <UsageBar {...quota} wide />
+        )}
         {quota.cap !== null && (
           <p>
             {exampleOf(limitOfQuota(quota))} <CapRefill client={client} quota={quota} />
           </p>
         )}
         <dl className="facts">
-          <Fact name={client.Owner}>
-            <OwnerLink channel={client.name} owner={quota.owner} />
-          </Fact>
+          {quota.owner !== 0 && (
+            <Fact name={client.Owner}>
+              <OwnerLink channel={client.name} owner={quota.owner} />
+            </Fact>
+          )}
+          {quota.groupId !== null && (
+            <Fact name="Group">
+              <GroupName client={client} id={quota.groupId} />
+              {quota.follows === null && (isForEach(quota) ? ', for each member' : ', all members together')}
+            </Fact>
+          )}
+          {quota.follows !== null && (
+            <Fact name="Follows">
+              <QuotaLink channel={client.name} id={quota.follows} />
+            </Fact>
+          )}
           {client.namesPerson && quota.person != null && (
             <Fact name="User">
               <Link to="/$channel/quotas" params={{ channel: client.name }} search={{ person: quota.person }}>
@@ -141,6 +167,13 @@ function Record({ client, quota, editing }: { client: ChannelClient; quota: Quot
           </Fact>
           <Fact name="Version">{quota.version}</Fact>
         </dl>
+        {quota.status === 'left' && (
+          <p className="notice">
+            Its {client.owner} has left the group, or the quota that it follows is deleted: it pays and bounds nothing,
+            and takes back what is returned. If the group comes back, it goes on.
+          </p>
+        )}
+        {quota.overrides !== null && <Overrides client={client} quota={quota} />}
       </Panel>
       {open && (
         <EditForm
@@ -160,12 +193,59 @@ function Record({ client, quota, editing }: { client: ChannelClient; quota: Quot
   )
 }
 
+/** Settings that are overridden and given back as one. */
+const RULE_OF_CYCLE: readonly string[] = ['cycle_unit', 'cycle_reset_at', 'cycle_time_zone']
+
+/** The settings in which a member's count differs from the quota that it follows, and the way back. */
+function Overrides({ client, quota }: { client: ChannelClient; quota: Quota }): ReactNode {
+  const queries = useQueryClient()
+  const own = quota.overrides ?? []
+  const back = useMutation({
+    mutationFn: (names: readonly string[]) =>
+      client.update(quota.id, { overrides: own.filter((name) => !names.includes(name)) }, quota.version),
+    onSuccess: async () => {
+      announce('It follows again.')
+      await queries.invalidateQueries({ queryKey: [client.name] })
+    },
+  })
+  if (own.length === 0) return <p className="muted">All its settings follow those of #{quota.follows}.</p>
+  const names = own.filter((name) => name !== RULE_OF_CYCLE[1] && name !== RULE_OF_CYCLE[2])
+  return (
+    <section aria-label="Own settings">
+      <p>These settings are its own, and do not follow those of #{quota.follows}:</p>
+      <ul className="lately">
+        {names.map((name) => {
+          const text = name === RULE_OF_CYCLE[0] ? 'Cycle' : fieldName(camel(name))
+          return (
+            <li key={name}>
+              <span>{text}</span>
+              <button
+                type="button"
+                disabled={back.isPending}
+                onClick={() => back.mutate(RULE_OF_CYCLE.includes(name) ? RULE_OF_CYCLE : [name])}
+              >
+                Give back<span className="visually-hidden"> {text}</span>
+              </button>
+            </li>
+          )
+        })}
+      </ul>
+      {back.error !== null && <Failure error={back.error} />}
+    </section>
+  )
+}
+
+/** The client's name of a setting. */
+function camel(name: string): string {
+  return name.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase())
+}
+
 /** The time at which a cap allows more again, from its owner's summary. */
 function CapRefill({ client, quota }: { client: ChannelClient; quota: Quota }): ReactNode {
   const { data } = useQuery({
     queryKey: [client.name, 'owner', quota.owner, 'summary'],
     queryFn: ({ signal }) => client.summary(quota.owner, signal),
-    enabled: quota.status === 'active',
+    enabled: quota.status === 'active' && quota.owner !== 0,
   })
   const state = data?.caps.find(({ id }) => id === quota.id)
   if (state === undefined) return null
@@ -250,9 +330,11 @@ function Actions({ client, quota }: { client: ChannelClient; quota: Quota }): Re
           Disable
         </button>
       )}
-      <button type="button" onClick={ask('reset')}>
-        Reset
-      </button>
+      {!isForEach(quota) && (
+        <button type="button" onClick={ask('reset')}>
+          Reset
+        </button>
+      )}
       <button type="button" className="danger" onClick={ask('delete')}>
         Delete
       </button>
@@ -364,8 +446,8 @@ function GoneQuota({ client, id, error }: { client: ChannelClient; id: number; e
     >
       {restore.error !== null && <Failure error={restore.error} />}
       <p>
-        It is deleted, of {client.owner} <OwnerLink channel={client.name} owner={asked.data.items[0]?.owner ?? 0} />.
-        Restored, it is as it was.
+        It is deleted, of {asked.data.items[0]?.owner !== 0 && client.owner}{' '}
+        <Whose client={client} of={asked.data.items[0] ?? { owner: 0 }} />. Restored, it is as it was.
       </p>
       <History client={client} id={id} />
     </Screen>

@@ -12,6 +12,7 @@ import {
   Download,
   Failure,
   Field,
+  GroupLink,
   Label,
   Loaded,
   NumberField,
@@ -42,13 +43,37 @@ export function kindOf({ quotaType, cycleUnit, windowSeconds }: Quota): string {
   return quotaType === 1 ? 'total' : (CYCLES[cycleUnit ?? ''] ?? 'cycle')
 }
 
-/** The same, with the mode of a cap. */
-export function Kind({ quota }: { quota: Quota }): ReactNode {
+/** The same, with the mode of a cap, and what a group has to do with it. */
+export function Kind({ client, quota }: { client: ChannelClient; quota: Quota }): ReactNode {
   return (
     <>
       {kindOf(quota)} {quota.cap !== null && <CapBadge cap={quota.cap} />}
+      {isForEach(quota) && <span className="muted"> for each member</span>}
+      {quota.follows !== null && (
+        <span className="muted">
+          {' '}
+          as <QuotaLink channel={client.name} id={quota.follows} />
+        </span>
+      )}
     </>
   )
+}
+
+/** Does each member of a group have a count of its own of this quota? */
+export function isForEach({ per, follows }: Pick<Quota, 'per' | 'follows'>): boolean {
+  return per === 'member' && follows === null
+}
+
+/** Whose quota it is: an owner's, or a group's. */
+export function Whose({
+  client,
+  of: { owner, groupId },
+}: {
+  client: ChannelClient
+  of: { readonly owner: number; readonly groupId?: number | null | undefined }
+}): ReactNode {
+  if (owner === 0 && groupId != null) return <GroupLink channel={client.name} id={groupId} />
+  return <OwnerLink channel={client.name} owner={owner} />
 }
 
 export function NextEvent({ quota: { cycleResetAt, expireAt, quotaType } }: { quota: Quota }): ReactNode {
@@ -91,13 +116,21 @@ export function QuotaTable({
           ? [
               {
                 head: client.Owner,
-                cell: (quota: Quota) => <OwnerLink channel={client.name} owner={quota.owner} />,
+                cell: (quota: Quota) => <Whose client={client} of={quota} />,
               },
             ]
           : []),
         { head: 'Label', cell: ({ label }) => <Label text={label} /> },
-        { head: 'Type', cell: (quota) => <Kind quota={quota} />, folds: rows.every(({ cap }) => cap === null) },
-        { head: 'Usage', cell: (quota) => <UsageBar {...quota} />, className: 'wide' },
+        {
+          head: 'Type',
+          cell: (quota) => <Kind client={client} quota={quota} />,
+          folds: rows.every(({ cap }) => cap === null),
+        },
+        {
+          head: 'Usage',
+          cell: (quota) => (isForEach(quota) ? `${amount(quota.total)} for each` : <UsageBar {...quota} />),
+          className: 'wide',
+        },
         { head: 'Next', cell: (quota) => <NextEvent quota={quota} />, folds: true },
         {
           head: 'Status',
@@ -186,6 +219,8 @@ export function QuotasScreen({ client, search }: { client: ChannelClient; search
               <p className="count" role="status">
                 {data.totalRelation === 'recent' ? 'about ' : ''}
                 {amount(data.total)} {data.total === 1 ? 'quota' : 'quotas'}
+                {filter.groupId !== undefined && ` of group ${filter.groupId}`}
+                {filter.follows !== undefined && `: the counts that follow #${filter.follows}`}
                 {beforeId === undefined ? ` · page ${amount(pageNumber)}` : ` · below #${beforeId}`}
               </p>
               <OfAll client={client} filter={filter} of={data} />

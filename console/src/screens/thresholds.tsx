@@ -4,7 +4,8 @@ import type { ChannelClient, Passed } from '../channel-client.ts'
 import { amount } from '../amount.ts'
 import { Time } from '../format.tsx'
 import { thresholdsText } from '../limits.ts'
-import { Download, Label, Loaded, OperationLink, OwnerLink, Panel, QuotaLink, Table, UsageBar } from '../parts.tsx'
+import { Download, Label, Loaded, OperationLink, Panel, QuotaLink, Table, UsageBar } from '../parts.tsx'
+import { Whose } from './quotas.tsx'
 
 /* Passed thresholds, and the quotas that are over one now. */
 
@@ -116,7 +117,7 @@ export function NearTheLimit({ client }: { client: ChannelClient }): ReactNode {
                   cell: ({ quota }) => <QuotaLink channel={client.name} id={quota.id} row />,
                   className: 'id',
                 },
-                { head: client.Owner, cell: ({ quota }) => <OwnerLink channel={client.name} owner={quota.owner} /> },
+                { head: client.Owner, cell: ({ quota }) => <Whose client={client} of={quota} /> },
                 { head: 'Label', cell: ({ quota }) => <Label text={quota.label} /> },
                 { head: 'Over', cell: ({ threshold }) => <b>{threshold} %</b> },
                 { head: 'Usage', cell: ({ quota }) => <UsageBar {...quota} />, className: 'wide' },

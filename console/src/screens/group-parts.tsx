@@ -1,0 +1,128 @@
+import { useQuery } from '@tanstack/react-query'
+import { type ReactNode, useState } from 'react'
+import { type ChannelClient, type Group, type Quota } from '../channel-client.ts'
+import { limitText } from '../limits.ts'
+import { CapBadge, Field, GroupLink, Label, Loaded, QuotaLink } from '../parts.tsx'
+import { limitOfQuota } from '../settings.ts'
+import { isForEach } from './quotas.tsx'
+
+/*
+ * What several screens show of groups.
+ */
+
+/** The most groups that a search by name shows. */
+const FOUND = 8
+
+/** A group by its name, as a link. */
+export function GroupName({ client, id }: { client: ChannelClient; id: number }): ReactNode {
+  const { data } = useQuery({
+    queryKey: [client.name, 'group', id],
+    queryFn: ({ signal }) => client.group(id, signal),
+  })
+  return (
+    <GroupLink channel={client.name} id={id}>
+      {data === undefined ? undefined : <Label text={data.name} />}
+    </GroupLink>
+  )
+}
+
+/** A group and its parents, each with its limits. */
+export function useChain(client: ChannelClient, id: number | null | undefined) {
+  return useQuery({
+    queryKey: [client.name, 'chain', id],
+    queryFn: async ({ signal }) => {
+      const groups = await client.chainOf(id ?? 0, signal)
+      return Promise.all(groups.map(async (group) => ({ group, quotas: await client.quotasOfGroup(group.id, signal) })))
+    },
+    enabled: id != null,
+  })
+}
+
+/** The limits that each group of a chain brings, the nearest group first. */
+export function ChainLimits({ client, id }: { client: ChannelClient; id: number }): ReactNode {
+  const chain = useChain(client, id)
+  return (
+    <Loaded of={chain}>
+      {(levels) => (
+        <ul className="lately">
+          {levels.map(({ group, quotas }) => (
+            <li key={group.id}>
+              <span>
+                <GroupLink channel={client.name} id={group.id}>
+                  <Label text={group.name} />
+                </GroupLink>
+                {group.default && <span className="muted"> (default)</span>}
+                {': '}
+                {quotas.length === 0 && <span className="muted">no limits of its own</span>}
+                {quotas.map((quota, place) => (
+                  <span key={quota.id}>
+                    {place > 0 && ' · '}
+                    <GroupLimit client={client} quota={quota} />
+                  </span>
+                ))}
+              </span>
+            </li>
+          ))}
+        </ul>
+      )}
+    </Loaded>
+  )
+}
+
+function GroupLimit({ client, quota }: { client: ChannelClient; quota: Quota }): ReactNode {
+  return (
+    <>
+      <QuotaLink channel={client.name} id={quota.id}>
+        {limitText(limitOfQuota(quota))}
+      </QuotaLink>{' '}
+      {isForEach(quota) ? 'for each' : 'together'} {quota.cap !== null && <CapBadge cap={quota.cap} />}
+      {quota.status !== 'active' && <span className="muted">({quota.status})</span>}
+    </>
+  )
+}
+
+/**
+ * Chooses a group by the beginning of its name.
+ * @param none the text of the choice of no group; absent: there is no such choice
+ */
+export function GroupPicker({
+  client,
+  legend,
+  chosen,
+  onChoose,
+  none,
+  error,
+}: {
+  client: ChannelClient
+  legend: string
+  chosen: Group | null
+  onChoose: (group: Group | null) => void
+  none?: string
+  error?: string | undefined
+}): ReactNode {
+  const [text, setText] = useState('')
+  const filter = { ...(text.trim() === '' ? {} : { name: text.trim() }), pageSize: FOUND }
+  const found = useQuery({
+    queryKey: [client.name, 'groups', filter],
+    queryFn: ({ signal }) => client.groups(filter, signal),
+  })
+  const others = (found.data?.items ?? []).filter(({ id }) => id !== chosen?.id)
+  const choices = [...(none === undefined ? [] : [null]), ...(chosen === null ? [] : [chosen]), ...others]
+  return (
+    <fieldset>
+      <legend>{legend}</legend>
+      <Field label={`${legend}: name begins with`} error={error}>
+        {(ids) => <input {...ids} value={text} maxLength={120} onChange={(event) => setText(event.target.value)} />}
+      </Field>
+      {choices.map((group) => (
+        <label key={group?.id ?? 0} className="check">
+          <input type="radio" name={legend} checked={group?.id === chosen?.id} onChange={() => onChoose(group)} />
+          <span>{group === null ? none : <Label text={group.name} />}</span>
+        </label>
+      ))}
+      {found.data !== undefined && found.data.total > FOUND && (
+        <p className="hint">More begin so; type more of the name.</p>
+      )}
+    </fieldset>
+  )
+}

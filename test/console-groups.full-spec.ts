@@ -1,0 +1,201 @@
+import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals'
+import type { Page } from 'playwright-core'
+import { seriousFindings, TestBrowser } from './support/browser.js'
+import { button, field, heading, inDays, open as openIn, panel, ready, Service } from './support/console.js'
+import { type Store, STORES } from './support/store.js'
+
+// A browser on a busy machine.
+jest.setTimeout(180_000)
+
+const QUOTAS = '/api/v1/quotas'
+
+let store: Store
+let service: Service
+let browser: TestBrowser
+let keys = 0
+
+beforeAll(async () => {
+  store = await STORES[0]!.open()
+  service = await Service.start(store)
+  browser = await TestBrowser.start()
+})
+
+afterAll(async () => {
+  await service.stop()
+  await store.drop()
+})
+
+const open = async (path: string): Promise<Page> => openIn(browser, service, path)
+const told = (page: Page, text: string | RegExp) => page.locator('.announcement', { hasText: text })
+
+/** No finding of axe, and nothing sticks out, light and wide, dark and narrow. */
+async function sound(page: Page): Promise<void> {
+  await ready(page)
+  for (const [colorScheme, width] of [
+    ['light', 1280],
+    ['dark', 360],
+  ] as const) {
+    await page.emulateMedia({ colorScheme })
+    await page.setViewportSize({ width, height: 800 })
+    const sticksOut = await page.evaluate<number>('document.documentElement.scrollWidth - innerWidth')
+    expect([page.url(), width, await seriousFindings(page), sticksOut]).toEqual([page.url(), width, [], 0])
+  }
+  await page.setViewportSize({ width: 1280, height: 800 })
+}
+
+async function group(name: string, settings: object = {}): Promise<number> {
+  return (await service.call('anna', 'POST', `${QUOTAS}/groups`, { name, ...settings })).id as number
+}
+
+async function groupQuota(groupId: number, settings: object): Promise<number> {
+  const body = { group_id: groupId, quota_type: 2, cycle_unit: 'day', cycle_reset_at: inDays(1), ...settings }
+  return (await service.call('anna', 'POST', QUOTAS, body)).id as number
+}
+
+async function join(groupId: number, ...owners: number[]): Promise<void> {
+  await service.call('anna', 'POST', `${QUOTAS}/groups/${groupId}/members`, { account_ids: owners })
+}
+
+async function consume(account: number, amount: number): Promise<void> {
+  keys += 1
+  const body = { account_id: account, amount }
+  await service.call('mailer', 'POST', `${QUOTAS}/usage/consume`, body, `groups-${keys}`)
+}
+
+describe('groups', () => {
+  it('are made with a parent, and found by the beginning of their name', async () => {
+    const parent = await group('Customer A')
+    let page = await open('/mail/groups')
+    await button(page, 'New group').click()
+    await button(page, 'Make the group').click()
+    expect(await field(page, 'Name').getAttribute('aria-invalid')).toBe('true')
+    await field(page, 'Name').fill('Customer A')
+    await button(page, 'Make the group').click()
+    await page.getByRole('alert').getByText('Customer A').waitFor()
+    await field(page, 'Name').fill('a.example.org')
+    await field(page, 'Part of: name begins with').fill('cust')
+    await page.getByLabel('Customer A', { exact: true }).check()
+    await button(page, 'Make the group').click()
+    await heading(page, 'Group a.example.org').waitFor()
+    await panel(page, 'Part of').getByText('no limits of its own').waitFor()
+    expect(await service.call('anna', 'GET', `${QUOTAS}/groups?name=a.ex`)).toMatchObject({
+      items: [{ name: 'a.example.org', parent_id: parent, default: false }],
+    })
+    page = await open('/mail/groups?name=A.EX')
+    await page.getByRole('link', { name: 'a.example.org' }).waitFor()
+    expect(await page.locator('tbody tr').count()).toBe(1)
+    await sound(page)
+  })
+
+  it('get quotas that all share and quotas for each, whose counts are listed', async () => {
+    const id = await group('b.example.org')
+    let page = await open(`/mail/groups/${id}`)
+    await page.getByRole('link', { name: 'New quota' }).click()
+    await page.getByLabel(/^each/).check()
+    await field(page, 'Total').fill('200')
+    await button(page, 'Make the quota').click()
+    await heading(page, /^Quota \d+/).waitFor()
+    await page.getByText('Each member has a count of its own').waitFor()
+    expect(await button(page, 'Reset').count()).toBe(0)
+    const cap = await groupQuota(id, { total: 5000, cap: 'enforce' })
+    await join(id, 1001, 1002)
+    await consume(1001, 30)
+    page = await open(`/mail/groups/${id}`)
+    await panel(page, 'Now').getByText('5,000 each day, all members together').waitFor()
+    await panel(page, 'Now').getByText('4,970 left of 5,000').waitFor()
+    await panel(page, 'Members').getByText('170 left of 200').waitFor()
+    expect(await panel(page, 'All members together').locator('tbody tr').count()).toBe(1)
+    await sound(page)
+    await panel(page, 'Each member').getByRole('link', { name: 'Counts' }).click()
+    await page.getByText('the counts that follow').waitFor()
+    expect(await page.locator('tbody tr').count()).toBe(1)
+    page = await open(`/mail/quotas/${cap}`)
+    await page.getByText(', all members together').waitFor()
+    await sound(page)
+  })
+
+  it('take members from a pasted list, after saying which group each leaves', async () => {
+    const [from, to] = [await group('c.example.org'), await group('d.example.org')]
+    await groupQuota(to, { total: 50, per: 'member' })
+    await join(from, 1101)
+    const page = await open(`/mail/groups/${to}`)
+    await button(page, 'Add members').click()
+    await field(page, 'Numbers of accounts').fill('1101, 11o2')
+    await page.getByText('not a number: 11o2').waitFor()
+    await field(page, 'Numbers of accounts').fill('1101, 1102\n#1103 1102')
+    await page.getByText('Account 1101 leaves c.example.org').waitFor()
+    await page.getByText('Account 1103 is in no group').waitFor()
+    await page.getByRole('dialog').getByText('50 each day').waitFor()
+    await sound(page)
+    await button(page, 'Add 3 accounts').click()
+    await told(page, '2 added, 1 moved, 0 were there.').waitFor()
+    await panel(page, 'Changes').getByText('1 account moved here: 1101').waitFor()
+    await button(page, 'Remove account 1102').click()
+    await button(page, 'Remove').click()
+    await told(page, 'Account 1102 is no longer a member.').waitFor()
+    const { items } = await service.call('anna', 'GET', `${QUOTAS}/groups/${to}/members`)
+    expect(items).toMatchObject([{ account_id: 1101 }, { account_id: 1103 }])
+  })
+
+  it('are edited, and deleted only when nothing is left in them', async () => {
+    const id = await group('e.example.org')
+    await join(id, 1201)
+    let page = await open(`/mail/groups/${id}`)
+    await button(page, 'Edit').click()
+    await field(page, 'Name').fill('e.example.net')
+    await button(page, 'Save').click()
+    await heading(page, 'Group e.example.net').waitFor()
+    await button(page, 'Delete').click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click()
+    await page.getByRole('dialog').getByRole('alert').waitFor()
+    await service.call('anna', 'DELETE', `${QUOTAS}/groups/${id}/members/1201`)
+    await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click()
+    await heading(page, 'Mail groups').waitFor()
+    page = await open(`/mail/groups/${id}`)
+    await panel(page, 'Changes').getByText('delete').waitFor()
+  })
+})
+
+describe("an account's page", () => {
+  it('says whose limit is whose, and moves the account', async () => {
+    const [small, large] = [await group('small'), await group('large')]
+    await groupQuota(small, { total: 20, cap: 'enforce' })
+    await groupQuota(small, { total: 10_000 })
+    await groupQuota(large, { total: 700, per: 'member' })
+    await join(small, 1301, 1302)
+    await consume(1302, 8)
+    const page = await open('/mail/owners/1301')
+    await panel(page, 'Now').getByText('12 can be taken now').waitFor()
+    await panel(page, 'Now').getByText('of small, all members together').waitFor()
+    await panel(page, 'Group').getByText('10,000 each day together').waitFor()
+    await panel(page, 'Group').getByText('These pay after its own').waitFor()
+    await sound(page)
+    await panel(page, 'Group').getByRole('button', { name: 'Move' }).click()
+    await field(page, 'Into: name begins with').fill('large')
+    await page.getByLabel('large', { exact: true }).check()
+    await page.getByRole('dialog').getByText('700 each day').waitFor()
+    await page.getByRole('dialog').getByRole('button', { name: 'Move' }).click()
+    await told(page, 'Account 1301 is in large now.').waitFor()
+    await panel(page, 'Group').getByText('large: 700 each day for each').waitFor()
+  })
+
+  it('leads to a count, whose own settings are given back one by one', async () => {
+    const id = await group('f.example.org')
+    const followed = await groupQuota(id, { total: 40, per: 'member', label: 'each' })
+    await join(id, 1401)
+    await consume(1401, 1)
+    const { items } = (await service.call('anna', 'GET', `${QUOTAS}?account_id=1401`)) as { items: { id: number }[] }
+    const page = await open(`/mail/quotas/${items[0]!.id}`)
+    await page.getByText(`All its settings follow those of #${followed}.`).waitFor()
+    await button(page, 'Edit').click()
+    await field(page, 'Total').fill('60')
+    await page.getByText('no longer follows').waitFor()
+    await button(page, 'Save').click()
+    await button(page, /^Give back/).waitFor()
+    await page.getByText('59 left of 60').waitFor()
+    await sound(page)
+    await button(page, /^Give back/).click()
+    await told(page, 'It follows again.').waitFor()
+    await page.getByText('39 left of 40').waitFor()
+  })
+})
