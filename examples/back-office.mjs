@@ -13,6 +13,8 @@ import { isProblem, QuotaClient } from '@quota-service/client'
 
 const DAY_MS = 86_400_000
 const OWNERS = 200
+/** The accounts of a group. */
+const DOMAIN = [21, 22, 23, 25, 26, 27, 28, 29, 31, 33]
 const USERS = 60
 const DAYS = 92
 /** The callers: people under their own names, and programs that send. */
@@ -138,6 +140,22 @@ async function live(service, { anna, boris, chen, mailer, newsletter, gateway },
         label: `SMS ${pick(PLANS)}`,
       }),
   )
+
+  // A domain of a customer: 400 in a day together, 60 for each of its accounts.
+  const customer = await anna.mail.quotas.groups.create({ name: 'Customer North' })
+  const domain = await anna.mail.quotas.groups.create({ name: 'example.org', parentId: customer.id })
+  const cap = { quotaType: 3, windowSeconds: 86_400, cap: 'enforce' }
+  await anna.mail.quotas.create({ ...cap, groupId: domain.id, total: 400, label: 'all of example.org' })
+  await anna.mail.quotas.create({ ...cap, groupId: domain.id, per: 'member', total: 60, label: 'each at example.org' })
+  await anna.mail.quotas.create({
+    groupId: customer.id,
+    quotaType: 2,
+    total: 20_000,
+    cycleUnit: 'month',
+    cycleResetAt: nextMonth(first),
+    label: 'pool of the customer',
+  })
+  await anna.mail.quotas.groups.addMembers(domain.id, { accountIds: DOMAIN })
 
   for (let day = DAYS - 1; day >= 0; day -= 1) {
     const lately = day < 3

@@ -29,6 +29,20 @@ const SCREENS = {
   new: ['/mail/new'],
   owner: ['/mail/owners/7'],
   'top-up': ['/mail/owners/7', async (page) => page.getByRole('button', { name: 'Top up' }).click()],
+  groups: ['/mail/groups'],
+  group: ['/mail/groups/2'],
+  'group-new': ['/mail/groups', async (page) => page.getByRole('button', { name: 'New group' }).click()],
+  'group-add': ['/mail/groups/2', addMembers],
+  'group-quota': ['/mail/new?group=2'],
+  member: ['/mail/owners/21'],
+  count: [
+    '/mail/owners/21',
+    async (page) =>
+      page
+        .getByRole('link', { name: /^Cap #/ })
+        .nth(1)
+        .click(),
+  ],
   changes: ['/mail/changes'],
   found: ['/mail/search?q=newslet'],
   'found-key': ['/mail/search?q=hold-7'],
@@ -118,9 +132,15 @@ try {
   rmSync(scratch, { recursive: true, force: true })
 }
 
-/** Waits until nothing on the screen is loading. */
+/** Waits until nothing on the screen is loading; polls from outside, since the page's policy blocks polling within it. */
 async function settled(page) {
-  await page.waitForFunction(() => document.querySelector('h1') !== null && document.querySelector('.loading') === null)
+  const done = () => document.querySelector('h1') !== null && document.querySelector('.loading') === null
+  while (!(await page.evaluate(done))) await page.waitForTimeout(50)
+}
+
+async function addMembers(page) {
+  await page.getByRole('button', { name: 'Add members' }).click()
+  await page.getByLabel('Numbers of accounts').fill('21 34 35')
 }
 
 async function askForMore(page) {

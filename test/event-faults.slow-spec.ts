@@ -402,9 +402,10 @@ onEveryStore('webhooks of two instances whose files change', (kind) => {
             bodyOf(await only.get('/api/v1/webhooks')).items.map((one: { name: string }) => [one.name, one]),
           )
         // What never answers is given up after 15 s.
-        await until('the hanging ones have failed', inTime(25_000), async () => {
-          const { hang, drip } = await shown()
-          return hang?.last_attempt != null && drip?.last_attempt != null
+        await until('the hanging ones have failed, and all events wait', inTime(25_000), async () => {
+          const { good: _good, stream: _stream, gone: _gone, ...failing } = await shown()
+          const attempted = Object.values(failing).every((one) => one.last_attempt !== null)
+          return attempted && Object.values(failing).every(({ waiting }) => waiting === EVENTS)
         })
         const all = await shown()
         expect(all['good']).toMatchObject({ state: 'active', delivered: EVENTS, failed: 0, waiting: 0 })

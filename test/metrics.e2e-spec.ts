@@ -1,5 +1,9 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals'
+import type { Registry } from 'prom-client'
+import { METRICS_REGISTRY } from '../src/metrics/metrics.js'
 import { TestApp } from './support/app.js'
+import { MAIL_API } from './support/channel-api.js'
+import { stopSweepers, sweeperOf } from './support/quota-api.js'
 import { onEveryStore, type Store } from './support/store.js'
 
 onEveryStore('metrics', (kind) => {
@@ -9,6 +13,7 @@ onEveryStore('metrics', (kind) => {
   beforeAll(async () => {
     store = await kind.open()
     app = await TestApp.start(store)
+    await stopSweepers(app)
   })
 
   afterAll(async () => {
@@ -98,5 +103,37 @@ onEveryStore('metrics', (kind) => {
     const total = states.reduce((sum, line) => sum + Number(line.split(' ')[1]), 0)
     if (kind.name === 'SQLite') expect(states).toEqual([])
     else expect([states.length, total > 0]).toEqual([3, true])
+  })
+
+  it('count groups, their members, and the copies that are behind', async () => {
+    const base = '/api/v1/quotas'
+    const make = async (path: string, body: object): Promise<number> => {
+      const answer = await app.post(`${base}${path}`, body).expect(201)
+      return answer.body.id as number
+    }
+    const [one, other] = [await make('/groups', { name: 'one' }), await make('/groups', { name: 'other' })]
+    const settings = { quota_type: 1, total: 10, expire_at: '2099-01-01T00:00:00Z' }
+    const followed = await make('', { group_id: one, per: 'member', ...settings })
+    await app.post(`${base}/groups/${one}/members`, { account_ids: [1, 2, 3] }).expect(200)
+    for (const owner of [1, 2])
+      await app.post(`${base}/usage/consume`, { account_id: owner, amount: 1 }, { key: `g-${owner}` }).expect(200)
+    await app.delete(`${base}/groups/${other}`).expect(204)
+    // Renderings for HTTP are limited in number.
+    const registry = app.app.get<Registry>(METRICS_REGISTRY)
+    const shown = async (): Promise<string[]> => {
+      const names = ['quota_groups', 'quota_group_members', 'quota_count_copies_behind']
+      const texts = await Promise.all(names.map(async (name) => registry.getSingleMetricAsString(name)))
+      return texts.flatMap((text) => text.split('\n')).filter((line) => line.includes('{channel="mail"}'))
+    }
+    const of = (behind: number): string[] => [
+      'quota_groups{channel="mail"} 1',
+      'quota_group_members{channel="mail"} 3',
+      `quota_count_copies_behind{channel="mail"} ${behind}`,
+    ]
+    expect(await shown()).toEqual(of(0))
+    await app.put(`${base}/${followed}`, { total: 20 }).expect(200)
+    expect(await shown()).toEqual(of(2))
+    await sweeperOf(app, MAIL_API).sweep()
+    expect(await shown()).toEqual(of(0))
   })
 })

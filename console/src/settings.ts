@@ -138,7 +138,7 @@ export function settingsOf(typed: Typed, fields: readonly Editable[]): Settings 
 const NONE = 'none'
 
 /** The value of a setting. */
-export type SettingValue = string | number | null | undefined | readonly number[]
+export type SettingValue = string | number | boolean | null | undefined | readonly number[]
 
 /** Is the value absent, empty, or an empty list? */
 export function isNothing(value: SettingValue): value is null | undefined | '' | readonly [] {
@@ -149,6 +149,7 @@ export function isNothing(value: SettingValue): value is null | undefined | '' |
 export function settingText(field: string, value: SettingValue): string {
   if (isNothing(value)) return field === 'expireAt' ? 'never' : NONE
   if (isList(value)) return thresholdsText(value)
+  if (typeof value === 'boolean') return value ? 'yes' : 'no'
   if (field.endsWith('At')) return timeText(value as string)
   if (field === 'windowSeconds') return windowText(Number(value))
   if (field === 'cap') return roleText(value as CapMode)

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals'
 import fc from 'fast-check'
-import { readId, readWhole } from './whole-number.ts'
+import { readId, readIds, readWhole } from './whole-number.ts'
 
 const MOST = 1_000_000_000_000
 const AMOUNTS = { min: 0, max: MOST }
@@ -80,5 +80,11 @@ describe('a typed integer', () => {
     expect([readId('12'), readId(' #12 ')].map(({ value }) => value)).toEqual([12, 12])
     for (const text of ['', '0', '#', '1.000', '0x10', '1e3', '9007199254740992', '-1'])
       expect(readId(text)).toEqual({ mistake: 'a number from 1, in digits alone' })
+  })
+
+  it('a list of ids may stand in any form, names each once, and says what is none', () => {
+    expect(readIds('7, 8\n#9;8 \t10\n')).toEqual({ ids: [7, 8, 9, 10], wrong: [] })
+    expect(readIds('7 x 0 8')).toEqual({ ids: [7, 8], wrong: ['x', '0'] })
+    expect(readIds(' ')).toEqual({ ids: [], wrong: [] })
   })
 })

@@ -1,5 +1,6 @@
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client'
 import { principalLabel } from '../auth/principal.js'
+import type { GroupReader } from '../ledger/read/group-reader.js'
 import type { UsageReader } from '../ledger/read/usage-reader.js'
 import type { QuotaRow } from '../ledger/rows/quota.entity.js'
 import type { BackgroundVerifier } from '../ledger/verify/background-verifier.js'
@@ -12,6 +13,19 @@ const REQUESTS = [1, 2, 5, 10, 20, 50, 100, 200, 500]
 /** Returns a metric that the other channel has registered already, or creates it. */
 export function metric<M>(registry: Registry, name: string, make: () => M): M {
   return (registry.getSingleMetric(name) as M | undefined) ?? make()
+}
+
+/** Measures one channel's groups. */
+export function measureGroups<Q extends QuotaRow>(registry: Registry, channel: string, groups: GroupReader<Q>): void {
+  const gauge = (name: string, help: string, read: () => Promise<number>): void =>
+    metric(registry, name, () => new ChannelGauge(name, help, [registry])).add(channel, read)
+  gauge('quota_groups', 'Live groups.', async () => groups.groupCount())
+  gauge('quota_group_members', 'Owners that were added to a group by name.', async () => groups.allMembers())
+  gauge(
+    'quota_count_copies_behind',
+    "Members' counts whose copies for lists do not show the settings of the quota that they follow yet.",
+    async () => groups.copiesBehind(),
+  )
 }
 
 /** Measures one channel's ledger. Every metric is labelled with the channel. */

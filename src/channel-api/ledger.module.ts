@@ -25,7 +25,7 @@ import { Ledger } from '../ledger/write/ledger.js'
 import { METRICS_REGISTRY } from '../metrics/metrics.js'
 import { Tracing } from '../tracing/tracing.js'
 import { EventFeeds } from './event-feeds.js'
-import { measureDrift, measureLedger } from './ledger.metrics.js'
+import { measureDrift, measureGroups, measureLedger } from './ledger.metrics.js'
 import { GroupService } from './group.service.js'
 import { ReportService } from './report.service.js'
 import { QuotaService } from './quota.service.js'
@@ -209,14 +209,19 @@ function servicesOf<Q extends QuotaRow>(channel: Channel<Q>, Quotas: typeof Quot
     },
     {
       provide: GroupService,
-      inject: [ledgerToken, quotasToken, DataSource, TransactionRunner, Clock],
+      inject: [ledgerToken, quotasToken, DataSource, TransactionRunner, Clock, METRICS_REGISTRY],
       useFactory: (
         ledger: Ledger<Q>,
         quotas: QuotaReader<Q>,
         dataSource: DataSource,
         transactions: TransactionRunner,
         clock: Clock,
-      ) => new GroupService(channel, ledger, new GroupReader(channel, dataSource, transactions, clock), quotas),
+        registry: Registry,
+      ) => {
+        const groups = new GroupReader(channel, dataSource, transactions, clock)
+        measureGroups(registry, channel.name, groups)
+        return new GroupService(channel, ledger, groups, quotas)
+      },
     },
     {
       provide: ReportService,

@@ -131,7 +131,10 @@ function GroupTable({ client, rows }: { client: ChannelClient; rows: readonly Gr
           cell: ({ parentId }) =>
             parentId === null ? <span className="muted">–</span> : <GroupName client={client} id={parentId} />,
         },
-        { head: 'Default', cell: (group) => (group.default ? 'for whoever is in none' : '') },
+        {
+          head: 'Default',
+          cell: (group) => (group.default ? 'for whoever is in none' : <span className="muted">–</span>),
+        },
         { head: 'Made', cell: ({ createdAt }) => <Time at={createdAt} />, folds: true },
       ]}
     />
@@ -366,7 +369,13 @@ function GroupBody({ client, group, search }: { client: ChannelClient; group: Gr
           )}
         </Loaded>
       </Panel>
-      <Members client={client} group={group} after={search.after ?? 0} count={summary.data?.members} />
+      <Members
+        client={client}
+        group={group}
+        after={search.after ?? 0}
+        count={summary.data?.members}
+        shared={shared?.map(({ id }) => id) ?? []}
+      />
       {(below.data?.items.length ?? 0) > 0 && (
         <Panel title="Groups below">
           <GroupTable client={client} rows={below.data?.items ?? []} />
@@ -404,11 +413,14 @@ function Members({
   group,
   after,
   count,
+  shared,
 }: {
   client: ChannelClient
   group: Group
   after: number
   count: number | undefined
+  /** The quotas that all members share. */
+  shared: readonly number[]
 }): ReactNode {
   const queries = useQueryClient()
   const [adding, setAdding] = useState(false)
@@ -445,7 +457,7 @@ function Members({
                 { head: client.Owner, cell: ({ owner }) => <OwnerLink channel={client.name} owner={owner} row /> },
                 {
                   head: 'Usage',
-                  cell: ({ owner }) => <MemberUsage client={client} owner={owner} />,
+                  cell: ({ owner }) => <MemberUsage client={client} owner={owner} group={group.id} shared={shared} />,
                   className: 'wide',
                 },
                 { head: 'Since', cell: ({ since }) => <Time at={since} />, folds: true },
@@ -491,16 +503,26 @@ function Members({
   )
 }
 
-/** What a member has taken of its own quotas and counts. */
-function MemberUsage({ client, owner }: { client: ChannelClient; owner: number }): ReactNode {
+/** What a member has taken of its count of the first cap for each; without one, of its own quotas and counts. */
+function MemberUsage({
+  client,
+  owner,
+  group,
+  shared,
+}: {
+  client: ChannelClient
+  owner: number
+  group: number
+  shared: readonly number[]
+}): ReactNode {
   const { data } = useQuery({
     queryKey: [client.name, 'owner', owner, 'summary'],
     queryFn: ({ signal }) => client.summary(owner, signal),
   })
   if (data === undefined) return null
-  if (data.quotaCount > 0) return <UsageBar {...data} />
-  const own = data.caps.find(({ groupId }) => groupId !== null)
-  return own === undefined ? <span className="muted">nothing of its own</span> : <UsageBar {...own} />
+  const count = data.caps.find(({ id, groupId }) => groupId === group && (id === null || !shared.includes(id)))
+  if (count !== undefined) return <UsageBar {...count} />
+  return data.quotaCount > 0 ? <UsageBar {...data} /> : <span className="muted">nothing of its own</span>
 }
 
 /** Adds members from a pasted list, after showing which group each of them leaves. */

@@ -150,14 +150,14 @@ function CapName({ client, cap, quotas }: { client: ChannelClient; cap: Bound; q
   return (
     <>
       <CapLink client={client} id={cap.id} />
-      <Bounding client={client} cap={cap} record={record} />
       {record?.label != null && (
         <>
           {' '}
           <Label text={record.label} />
         </>
-      )}{' '}
-      ({record === undefined ? amount(cap.total) : limitText(limitOfQuota(record))})
+      )}
+      <Bounding client={client} cap={cap} record={record} /> (
+      {record === undefined ? amount(cap.total) : limitText(limitOfQuota(record))})
     </>
   )
 }
@@ -222,8 +222,12 @@ function CapCard({
     <li className={watches ? 'limit limit-observe' : 'limit'}>
       <h3>
         <CapLink client={client} id={cap.id} /> <CapBadge cap={cap.cap} />
-        <Bounding client={client} cap={cap} record={record} />
       </h3>
+      {cap.groupId !== null && (
+        <p>
+          <Bounding client={client} cap={cap} record={record} />
+        </p>
+      )}
       {record !== undefined && (
         <p>
           {limitText(limitOfQuota(record))}

@@ -13,7 +13,7 @@ import { GroupStore } from '../store/group-store.js'
 import { LedgerStore } from '../store/ledger-store.js'
 import type { Page } from './list-reader.js'
 import { beforeOf, type PageRequest } from './list-statements.js'
-import { countedIn, countOf, isPageRow, pageWithCount } from './quota-statements.js'
+import { type Counted, countedIn, countOf, isPageRow, pageWithCount } from './quota-statements.js'
 import { EXACT_UP_TO, RecentCounts, type Total } from './recent-counts.js'
 
 /** The conditions on groups; absent members are no condition. */
@@ -136,13 +136,42 @@ export class GroupReader<Q extends QuotaRow> {
   async memberCount(principalId: string, id: number): Promise<Total> {
     const { owner } = this.store
     const where = { sql: `WHERE ${owner.column('groupId')} = ?`, values: [id] }
+    return this.count(`members ${id}`, owner.table, where, this.transactions.readsOf(principalId))
+  }
+
+  /** The number of live groups, for metrics; beyond 10,000 at most 60 s old, as the other two. */
+  async groupCount(): Promise<number> {
+    const { group } = this.store
+    return this.measured('groups', group.table, { sql: `WHERE ${group.column('deletedAt')} IS NULL`, values: [] })
+  }
+
+  /** The number of owners that were added to a group by name. */
+  async allMembers(): Promise<number> {
+    const { owner } = this.store
+    return this.measured('members', owner.table, { sql: `WHERE ${owner.column('groupId')} > 0`, values: [] })
+  }
+
+  /** The number of members' counts whose copies for lists are behind the quotas that they follow. */
+  async copiesBehind(): Promise<number> {
+    const from = this.groups.copiesBehind(this.transactions.dialect)
+    return this.measured('copies behind', from.table, { sql: from.where, values: [] })
+  }
+
+  private async measured(name: string, table: string, where: Counted): Promise<number> {
+    return (await this.count(name, table, where, this.transactions)).total
+  }
+
+  private async count(
+    name: string,
+    table: string,
+    where: Counted,
+    reads: Pick<TransactionRunner, 'read'>,
+  ): Promise<Total> {
     const count = async (limit?: number): Promise<number> => {
-      const { sql, values } = countOf(owner.table, [where], limit)
-      return countedIn(
-        await this.transactions.readsOf(principalId).read((transaction) => transaction.rows(sql, values)),
-      )
+      const { sql, values } = countOf(table, [where], limit)
+      return countedIn(await reads.read((transaction) => transaction.rows(sql, values)))
     }
-    return this.counts.total(`members ${id}`, await count(EXACT_UP_TO + 1), count)
+    return this.counts.total(name, await count(EXACT_UP_TO + 1), count)
   }
 
   private async page(

@@ -5,7 +5,7 @@ import type { Act } from '../rows/act.entity.js'
 import { type Group, groupOwner } from '../rows/group.entity.js'
 import type { LedgerGateRow } from '../rows/ledger-gate.entity.js'
 import type { QuotaRow } from '../rows/quota.entity.js'
-import { type LedgerStore, type LockedOwner, lockedOwners, lockOf } from './ledger-store.js'
+import { type LedgerStore, type LockedOwner, lockedOwners, lockOf, straightJoin } from './ledger-store.js'
 
 /** What an act on groups needs. */
 export interface GroupWanted {
@@ -39,6 +39,19 @@ export class GroupStore<Q extends QuotaRow> {
       ...(deduplicationKey === null ? [] : await this.store.actsByDeduplicationKey(transaction, [deduplicationKey])),
     ]
     return { owners, gate: this.store.gate.decode(row), acts }
+  }
+
+  /** The members' counts `c` whose copies are behind the quotas `f` that they follow: a table and its condition. */
+  copiesBehind(dialect: Dialect): { table: string; where: string } {
+    const { quota } = this.store
+    const [ownerId, version] = [quota.column('ownerId'), quota.column('copiesVersion')]
+    return {
+      table:
+        `${quota.readBy(dialect, ['ownerId', 'deletedAt', 'id'], 'f')} ${straightJoin(dialect)} ` +
+        `${quota.readBy(dialect, ['follows', 'copiesVersion'], 'c')} ` +
+        `ON c.${quota.column('follows')} = f.${quota.column('id')} AND c.${version} < f.${version}`,
+      where: `WHERE f.${ownerId} < 0 AND f.${quota.column('per')} = 'member'`,
+    }
   }
 
   /** A group, deleted or not. */

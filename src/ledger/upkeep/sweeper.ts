@@ -9,7 +9,7 @@ import { oldestKept } from '../rows/refusal.entity.js'
 import { beginningOf } from '../rows/utc-step.js'
 import { refusalTotals, TotalsStore } from '../totals/totals-store.js'
 import { MAX_EXPIRED_AT_ONCE } from '../write/holds.js'
-import { straightJoin } from '../store/ledger-store.js'
+import { GroupStore } from '../store/group-store.js'
 import type { Ledger } from '../write/ledger.js'
 
 const EVERY_MS = 2_000
@@ -130,16 +130,10 @@ export class Sweeper<Q extends QuotaRow> {
   }
 
   private async outdatedOwners(): Promise<number[]> {
-    const { quota } = this.ledger.store
-    const { dialect } = this.transactions
-    const [ownerId, version] = [quota.column('ownerId'), quota.column('copiesVersion')]
+    const { table, where } = new GroupStore(this.ledger.store).copiesBehind(this.transactions.dialect)
+    const ownerId = this.ledger.store.quota.column('ownerId')
     const rows = await this.transactions.read((transaction) =>
-      transaction.rows(
-        `SELECT c.${ownerId} AS owner_id FROM ${quota.readBy(dialect, ['ownerId', 'deletedAt', 'id'], 'f')} ` +
-          `${straightJoin(dialect)} ${quota.readBy(dialect, ['follows', 'copiesVersion'], 'c')} ` +
-          `ON c.${quota.column('follows')} = f.${quota.column('id')} AND c.${version} < f.${version} ` +
-          `WHERE f.${ownerId} < 0 AND f.${quota.column('per')} = 'member' LIMIT ${COUNTS_STEP}`,
-      ),
+      transaction.rows(`SELECT c.${ownerId} AS owner_id FROM ${table} ${where} LIMIT ${COUNTS_STEP}`),
     )
     return rows.map((row) => Number(row['owner_id']))
   }
