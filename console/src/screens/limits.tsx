@@ -318,6 +318,11 @@ export function SwitchCap({ client, quota }: { client: ChannelClient; quota: Quo
               {asked.remaining === 0 ? ': everything is refused at first.' : '.'}
             </p>
           )}
+          {asked.groupId !== null && asked.follows === null && (
+            <p>
+              It is a cap of <GroupName client={client} id={asked.groupId} />: this is about all its members.
+            </p>
+          )}
           <p>What it has counted stays. You can undo this.</p>
         </Confirm>
       )}
