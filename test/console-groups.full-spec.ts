@@ -176,6 +176,8 @@ describe("an account's page", () => {
     await page.getByRole('dialog').getByText('700 each day').waitFor()
     await page.getByRole('dialog').getByRole('button', { name: 'Move' }).click()
     await told(page, 'Account 1301 is in large now.').waitFor()
+    // It shows the limits of the group, too.
+    await page.getByRole('dialog').waitFor({ state: 'detached' })
     await panel(page, 'Group').getByText('large: 700 each day for each').waitFor()
   })
 
