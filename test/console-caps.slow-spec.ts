@@ -1,7 +1,18 @@
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals'
 import type { Locator, Page } from 'playwright-core'
-import { seriousFindings, TestBrowser } from './support/browser.js'
-import { button, eventually, field, heading, inDays, open as openIn, panel, Service, until } from './support/console.js'
+import { TestBrowser } from './support/browser.js'
+import {
+  button,
+  eventually,
+  expectSound,
+  field,
+  heading,
+  inDays,
+  open as openIn,
+  panel,
+  Service,
+  until,
+} from './support/console.js'
 import { type Store, STORES } from './support/store.js'
 
 // A browser on a busy machine.
@@ -52,21 +63,6 @@ async function refused(account: number, code: string, times: number): Promise<vo
   })
 }
 
-/** No finding of axe, and nothing sticks out, light and wide, dark and narrow. */
-async function sound(page: Page): Promise<void> {
-  for (const [colorScheme, width] of [
-    ['light', 1280],
-    ['dark', 360],
-    ['light', 360],
-  ] as const) {
-    await page.emulateMedia({ colorScheme })
-    await page.setViewportSize({ width, height: 800 })
-    const sticksOut = await page.evaluate<number>('document.documentElement.scrollWidth - innerWidth')
-    expect([page.url(), width, await seriousFindings(page), sticksOut]).toEqual([page.url(), width, [], 0])
-  }
-  await page.setViewportSize({ width: 1280, height: 800 })
-}
-
 async function expectCentred(dialog: Locator): Promise<void> {
   const box = (await dialog.boundingBox())!
   const { width, height } = dialog.page().viewportSize()!
@@ -84,7 +80,7 @@ describe('a new cap', () => {
     expect(await example(page).innerText()).toBe(
       'At most 300 in any 24 hours; the 301st waits until the oldest are 24 hours old.',
     )
-    await sound(page)
+    await expectSound(page)
     await page.getByLabel(/^only watches/).check()
     await button(page, '7 days').click()
     expect(await example(page).innerText()).toBe(
@@ -150,7 +146,7 @@ describe('an account with caps', () => {
     await now.getByText(`20 would be refused: cap #${cap} leaves 0.`).waitFor()
     // What pays stands in the order of paying, without what only bounds.
     expect(await panel(page, 'Active quotas').locator('tbody tr').count()).toBe(1)
-    await sound(page)
+    await expectSound(page)
   })
 
   it('shows what an observing cap would have refused this week, and enforces it', async () => {
@@ -167,7 +163,7 @@ describe('an account with caps', () => {
     await button(page, `Enforce it (cap ${cap})`).click()
     const dialog = page.getByRole('dialog', { name: `Enforce cap ${cap}?` })
     expect(await dialog.innerText()).toContain('It has counted 120 of 50: everything is refused at first.')
-    await sound(page)
+    await expectSound(page)
     await expectCentred(dialog)
     await dialog.getByRole('button', { name: 'Enforce it' }).click()
     await told(page, `Cap ${cap} limits from now on.`).waitFor()
@@ -194,7 +190,7 @@ describe('a total below what was used', () => {
     const page = await open('/mail/owners/314')
     await panel(page, 'Now').getByText('2,000 left of 2,120 · 721 over · 841 used').waitFor()
     await panel(page, 'Active quotas').getByText('721 over 120 · 841 used').waitFor()
-    await sound(page)
+    await expectSound(page)
     await page.locator(`a[data-row-link][href$="/quotas/${id}"]`).click()
     await panel(page, 'Settings and usage').getByText('721 over 120 · 841 used').waitFor()
   })
@@ -211,7 +207,7 @@ describe('a cap', () => {
     expect(await row.innerText()).toMatch(/\b7\b/)
     await panel(page, 'Settings and usage').getByText('At most 300 in any 24 hours').waitFor()
     await page.getByText('Now: some comes back').waitFor()
-    await sound(page)
+    await expectSound(page)
     await row.getByRole('link').first().click()
     await panel(page, 'Counted by')
       .getByRole('link', { name: `#${cap}` })
@@ -226,7 +222,7 @@ describe('a cap', () => {
     await button(page, '1 hour').click()
     await page.getByText('Another window begins a new count').waitFor()
     expect(await example(page).innerText()).toMatch(/the 301st in any hour/)
-    await sound(page)
+    await expectSound(page)
     await button(page, 'Save').click()
     await told(page, `Quota ${cap} is saved.`).waitFor()
     expect(await service.call('anna', 'GET', `${QUOTAS}/${cap}`)).toMatchObject({
@@ -255,7 +251,7 @@ describe('a cap', () => {
     expect(await page.locator('tbody tr').innerText()).toMatch(
       new RegExp(`#${cap}[\\s\\S]*rolling, 24 hours[\\s\\S]*only watches`),
     )
-    await sound(page)
+    await expectSound(page)
   })
 })
 
@@ -280,14 +276,14 @@ describe('thresholds', () => {
       const row = panel(there, 'Thresholds passed').locator('tbody tr')
       await row.waitFor()
       expect(await row.innerText()).toMatch(/50\s%, 80\s%[\s\S]*85 of 100/)
-      await sound(there)
+      await expectSound(there)
     }
     // What was passed and is no more is no news.
     const overview = await open('/mail')
     const near = panel(overview, 'Near the limit').locator('tbody tr')
     await near.waitFor()
     expect(await near.allInnerTexts()).toEqual([expect.stringMatching(new RegExp(`#${id}[\\s\\S]*80 %`))])
-    await sound(overview)
+    await expectSound(overview)
   })
 
   it('are not offered for a rolling cap', async () => {

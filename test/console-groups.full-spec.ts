@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals'
 import type { Page } from 'playwright-core'
-import { seriousFindings, TestBrowser } from './support/browser.js'
-import { button, field, heading, inDays, open as openIn, panel, ready, Service } from './support/console.js'
+import { TestBrowser } from './support/browser.js'
+import { button, expectSound, field, heading, inDays, open as openIn, panel, Service } from './support/console.js'
 import { type Store, STORES } from './support/store.js'
 
 // A browser on a busy machine.
@@ -27,21 +27,6 @@ afterAll(async () => {
 
 const open = async (path: string): Promise<Page> => openIn(browser, service, path)
 const told = (page: Page, text: string | RegExp) => page.locator('.announcement', { hasText: text })
-
-/** No finding of axe, and nothing sticks out, light and wide, dark and narrow. */
-async function sound(page: Page): Promise<void> {
-  await ready(page)
-  for (const [colorScheme, width] of [
-    ['light', 1280],
-    ['dark', 360],
-  ] as const) {
-    await page.emulateMedia({ colorScheme })
-    await page.setViewportSize({ width, height: 800 })
-    const sticksOut = await page.evaluate<number>('document.documentElement.scrollWidth - innerWidth')
-    expect([page.url(), width, await seriousFindings(page), sticksOut]).toEqual([page.url(), width, [], 0])
-  }
-  await page.setViewportSize({ width: 1280, height: 800 })
-}
 
 async function group(name: string, settings: object = {}): Promise<number> {
   return (await service.call('anna', 'POST', `${QUOTAS}/groups`, { name, ...settings })).id as number
@@ -84,7 +69,7 @@ describe('groups', () => {
     page = await open('/mail/groups?name=A.EX')
     await page.getByRole('link', { name: 'a.example.org' }).waitFor()
     expect(await page.locator('tbody tr').count()).toBe(1)
-    await sound(page)
+    await expectSound(page)
   })
 
   it('get quotas that all share and quotas for each, whose counts are listed', async () => {
@@ -105,13 +90,13 @@ describe('groups', () => {
     await panel(page, 'Now').getByText('4,970 left of 5,000').waitFor()
     await panel(page, 'Members').getByText('170 left of 200').waitFor()
     expect(await panel(page, 'All members together').locator('tbody tr').count()).toBe(1)
-    await sound(page)
+    await expectSound(page)
     await panel(page, 'Each member').getByRole('link', { name: 'Counts' }).click()
     await page.getByText('the counts that follow').waitFor()
     expect(await page.locator('tbody tr').count()).toBe(1)
     page = await open(`/mail/quotas/${cap}`)
     await page.getByText(', all members together').waitFor()
-    await sound(page)
+    await expectSound(page)
   })
 
   it('take members from a pasted list, after saying which group each leaves', async () => {
@@ -126,7 +111,7 @@ describe('groups', () => {
     await page.getByText('Account 1101 leaves c.example.org').waitFor()
     await page.getByText('Account 1103 is in no group').waitFor()
     await page.getByRole('dialog').getByText('50 each day').waitFor()
-    await sound(page)
+    await expectSound(page)
     await button(page, 'Add 3 accounts').click()
     await told(page, '2 added, 1 moved, 0 were there.').waitFor()
     await panel(page, 'Changes').getByText('1 account moved here: 1101').waitFor()
@@ -169,7 +154,7 @@ describe("an account's page", () => {
     await panel(page, 'Now').getByText('of small, all members together').waitFor()
     await panel(page, 'Group').getByText('10,000 each day together').waitFor()
     await panel(page, 'Group').getByText('These pay after its own').waitFor()
-    await sound(page)
+    await expectSound(page)
     await panel(page, 'Group').getByRole('button', { name: 'Move' }).click()
     await field(page, 'Into: name begins with').fill('large')
     await page.getByLabel('large', { exact: true }).check()
@@ -195,7 +180,7 @@ describe("an account's page", () => {
     await button(page, 'Save').click()
     await button(page, /^Give back/).waitFor()
     await page.getByText('59 left of 60').waitFor()
-    await sound(page)
+    await expectSound(page)
     await button(page, /^Give back/).click()
     await told(page, 'It follows again.').waitFor()
     await page.getByText('39 left of 40').waitFor()

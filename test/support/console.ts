@@ -1,7 +1,8 @@
+import { expect } from '@jest/globals'
 import type { Locator, Page } from 'playwright-core'
 import { hashOf, newToken } from '../../src/auth/token.js'
 import type { Role } from '../../src/role/role.js'
-import type { TestBrowser } from './browser.js'
+import { seriousFindings, type TestBrowser } from './browser.js'
 import { HttpClient } from './http-client.js'
 import { Instance } from './instance.js'
 import type { Body } from './quota-api.js'
@@ -96,6 +97,22 @@ export async function until(page: Page, expression: string): Promise<void> {
     if (performance.now() > deadline) throw new Error(`it never was so: ${expression}`)
     await page.waitForTimeout(20)
   }
+}
+
+/** No finding of axe, and nothing sticks out: light and wide, dark and narrow, light and narrow. */
+export async function expectSound(page: Page): Promise<void> {
+  await ready(page)
+  for (const [colorScheme, width] of [
+    ['light', 1280],
+    ['dark', 360],
+    ['light', 360],
+  ] as const) {
+    await page.emulateMedia({ colorScheme })
+    await page.setViewportSize({ width, height: 800 })
+    const sticksOut = await page.evaluate<number>('document.documentElement.scrollWidth - innerWidth')
+    expect([page.url(), width, await seriousFindings(page), sticksOut]).toEqual([page.url(), width, [], 0])
+  }
+  await page.setViewportSize({ width: 1280, height: 800 })
 }
 
 /** Waits until something is so outside of the page. */
