@@ -1,0 +1,3 @@
+import { chainsEqualTheirModel } from './support/chain-model.contract.js'
+
+chainsEqualTheirModel(30)
