@@ -20,7 +20,21 @@ import { CURVE, curve, grown, memory, startToReady, tracing, twoInstances, upkee
 import { issuer } from './issuer.mjs'
 import { median } from './median.mjs'
 import { cpuOf, endAll, healthOf, load, reference, service } from './processes.mjs'
-import { audit, bytesOf, CAP_DRY, connect, DRY, FEW, fill, FOUR_CAPS, MANY, OWNERS, TWO_CAPS } from './store.mjs'
+import {
+  audit,
+  bytesOf,
+  CAP_DRY,
+  connect,
+  DRY,
+  FEW,
+  fill,
+  FOUR_CAPS,
+  MANY,
+  MEMBERS,
+  ONE_GROUP,
+  OWNERS,
+  TWO_CAPS,
+} from './store.mjs'
 import { verifying } from './verifying.mjs'
 
 const { values: options } = parseArgs({
@@ -123,6 +137,16 @@ const CASES = [
     name: 'caps: 16 and 184 payers of one owner',
     ask: { ...CONSUME, ...MANY },
     against: [[{ ...SELF, ...FEW }, { cpu: 3 }]],
+  },
+  {
+    name: 'groups: a count and a shared cap',
+    ask: { ...CONSUME, ...MEMBERS },
+    against: [[{ ...SELF, owners: OWNERS }, { times: 0.75 }]],
+  },
+  {
+    name: 'groups: 10,000 members of one',
+    ask: { ...CONSUME, ...ONE_GROUP },
+    against: [[{ ...SELF, owners: 1 }, { times: 0.8 }]],
   },
   read('caps: summary with four', `${API}/summary/{owner}`, { times: 1 }, FOUR_CAPS),
   read('caps: check with four', `${USAGE}/check?account_id={owner}&amount=1`, { times: 1 }, FOUR_CAPS),

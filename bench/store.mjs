@@ -14,6 +14,10 @@ export const MANY = { from: 40_001, owners: 1 }
 /** One cap, and one that pays. */
 export const FEW = { from: 40_002, owners: 1 }
 
+/** Members of a hundred groups with a quota for each member, and of one with a quota that they share; all share a cap. */
+export const MEMBERS = { from: 50_001, owners: OWNERS, groups: 100, per: 'member' }
+export const ONE_GROUP = { from: 60_001, owners: OWNERS, groups: 1, per: 'group' }
+
 export async function connect(url) {
   return createConnection({ uri: url.replace(/^mariadb:/, 'mysql:'), multipleStatements: true })
 }
@@ -52,6 +56,26 @@ export async function fill(admin) {
   await limited(range(FOUR_CAPS.from, FOUR_CAPS.owners), 4)
   await limited([MANY.from], 16)
   await limited([FEW.from], 1)
+  for (const { from, owners, groups, per } of [MEMBERS, ONE_GROUP]) {
+    const ids = range(from, groups)
+    const quotas = ids.map(
+      (id) =>
+        `(${-id}, ${id}, '${per}', ${per === 'member' ? 1 : null}, 1, 1000000000, '2099-01-01', NULL, NULL, 'active', NOW(3), NOW(3))`,
+    )
+    const caps = ids.map(
+      (id) => `(${-id}, ${id}, 'group', NULL, 3, 1000000000, NULL, 3600, 'enforce', 'active', NOW(3), NOW(3))`,
+    )
+    const members = range(from, owners).map((id) => `(${id}, ${from + (id % groups)}, NOW(3))`)
+    await admin.query(
+      `INSERT INTO mail_group (id, name, live_name, created_at, updated_at) VALUES ${ids.map((id) => `(${id}, '${id}', '${id}', NOW(3), NOW(3))`).join()};` +
+        `INSERT INTO mail_owner (owner_id, group_id, member_since) VALUES ${[...ids.map((id) => `(${-id}, NULL, NULL)`), ...members].join()};` +
+        `INSERT INTO mail_quota (account_id, group_id, per, copies_version, quota_type, total, expire_at, window_seconds, cap, state, created_at, updated_at) ` +
+        `VALUES ${[...quotas, ...caps].join()};` +
+        'INSERT INTO mail_quota (account_id, group_id, per, follows, overrides, copies_version, quota_type, total, expire_at, state, created_at, updated_at) ' +
+        "SELECT o.owner_id, q.group_id, 'member', q.id, '', 1, 1, q.total, q.expire_at, 'active', NOW(3), NOW(3) FROM mail_owner o JOIN mail_quota q " +
+        `ON q.account_id = -o.group_id AND q.per = 'member' WHERE o.group_id BETWEEN ${from} AND ${from + groups - 1}`,
+    )
+  }
   const more = range(1, 183).map(() => `(${MANY.from}, 1, 1000000000, 'active', '2099-01-01', NOW(3), NOW(3))`)
   await admin.query(
     `INSERT INTO mail_quota (account_id, quota_type, total, state, expire_at, created_at, updated_at) VALUES ${more.join()}`,
