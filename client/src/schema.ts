@@ -1825,7 +1825,7 @@ export interface components {
             removed?: number[];
             /**
              * Format: int64
-             * @description Units spent; present after a reset or a change of the window.
+             * @description Units spent; present after a reset or a change of the window, and in a create with an opening balance.
              * @example 20
              */
             used?: number;
@@ -1993,6 +1993,12 @@ export interface components {
              */
             total: number;
             /**
+             * Format: int64
+             * @description The opening balance: units used elsewhere in the count that begins, 0 … `total`; of an observe cap 0 … 10^12. It belongs to no operation. Absent or null: 0. Not allowed with `per` `member`, whose counts begin at 0.
+             * @example 0
+             */
+            used?: number | null;
+            /**
              * Format: date-time
              * @description The time from which the quota is expired, in the future. Required for type 1 (total). Types 2 (cycle) and 3 (rolling): absent or null means never.
              * @example null
@@ -2077,6 +2083,12 @@ export interface components {
              * @example 1000
              */
             total: number;
+            /**
+             * Format: int64
+             * @description The opening balance: units used elsewhere in the count that begins, 0 … `total`; of an observe cap 0 … 10^12. It belongs to no operation. Absent or null: 0. Not allowed with `per` `member`, whose counts begin at 0.
+             * @example 0
+             */
+            used?: number | null;
             /**
              * Format: date-time
              * @description The time from which the quota is expired, in the future. Required for type 1 (total). Types 2 (cycle) and 3 (rolling): absent or null means never.

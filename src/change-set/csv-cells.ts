@@ -98,6 +98,7 @@ const SAMPLE = newQuota(
   {
     quotaType: TOTAL_QUOTA,
     total: 0,
+    used: 0,
     expireAt: null,
     cycleUnit: null,
     cycleResetAt: null,
@@ -120,7 +121,7 @@ export function recordColumns<Q extends QuotaRow>(channel: Channel<Q>): string[]
 export function rowColumns<Q extends QuotaRow>(channel: Channel<Q>): string[] {
   const subjects = channel.subjects.map(({ field }) => field)
   const settings = Object.keys(settingsView({ ...SAMPLE, id: 1 }))
-  return ['id', ...subjects, 'quota_type', ...settings, 'group_id', 'per', 'version', ...RESULT_COLUMNS]
+  return ['id', ...subjects, 'quota_type', ...settings, 'used', 'group_id', 'per', 'version', ...RESULT_COLUMNS]
 }
 
 /**

@@ -321,7 +321,7 @@ export class ChangedSettingsDto {
   @ResponseIds({ optional: true, example: [7] })
   removed?: number[]
 
-  /** Units spent; present after a reset or a change of the window. */
+  /** Units spent; present after a reset or a change of the window, and in a create with an opening balance. */
   @ResponseInteger({ optional: true, example: 20 })
   used?: number
 

@@ -50,6 +50,10 @@ export abstract class NewSettingsFields {
   @TotalField()
   total!: number
 
+  /** The opening balance: units used elsewhere in the count that begins, 0 … `total`; of an observe cap 0 … 10^12. It belongs to no operation. Absent or null: 0. Not allowed with `per` `member`, whose counts begin at 0. */
+  @TotalField({ ...absent, example: 0 })
+  used?: number | null
+
   /** The time from which the quota is expired, in the future. Required for type 1 (total). Types 2 (cycle) and 3 (rolling): absent or null means never. */
   @InstantField({ ...absent, example: null })
   expire_at?: string | null
@@ -121,6 +125,9 @@ export function placeViolations(dto: NewSettingsFields, field: string, others: r
     if (dto.per != null)
       violations.push({ field: 'per', message: 'belongs to a quota of a group; leave it out or null' })
   } else {
+    // 0 is what the record of such a quota shows, and says nothing.
+    if (dto.per === 'member' && dto.used != null && dto.used !== 0)
+      violations.push({ field: 'used', message: 'belongs to a quota with a count; leave it out or null' })
     for (const other of others)
       if (sent[other] != null)
         violations.push({ field: other, message: "belongs to an owner's quota; leave it out or null with group_id" })
@@ -262,6 +269,8 @@ function partialSettings(dto: NewSettingsFields): NewSettings {
   return {
     quotaType: dto.quota_type,
     total: dto.total,
+    // The field's own rule reports anything else.
+    used: typeof dto.used === 'number' ? dto.used : 0,
     // An invalid time counts as present, so that it is not also reported as missing.
     expireAt: instantOf(dto.expire_at) ?? (dto.expire_at == null ? null : Infinity),
     cycleUnit: dto.cycle_unit ?? null,

@@ -15,6 +15,7 @@ const GROUP = 5
 const settings = (quotaType: QuotaType): NewSettings => ({
   quotaType,
   total: 100,
+  used: 0,
   expireAt: quotaType === 1 ? NOW + 20 * DAY : null,
   cycleUnit: quotaType === 2 ? 'day' : null,
   cycleResetAt: quotaType === 2 ? NOW + 6 * HOUR : null,

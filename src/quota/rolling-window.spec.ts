@@ -8,6 +8,7 @@ import {
   formatWindow,
   MAX_WINDOW_SECONDS,
   MIN_WINDOW_SECONDS,
+  openingWindow,
   settleUnits,
   parseWindow,
   type RollingWindow,
@@ -51,6 +52,25 @@ describe('countsUntil', () => {
     expect(slotMilliseconds(61)).toBe(2542)
     expect(countsUntil(60, 0)).toBe(60_000)
     expect(countsUntil(60, 1)).toBe(62_500)
+  })
+})
+
+describe('an opening balance', () => {
+  it('counts whole until its boundary, with what is counted later, and not from it on', () => {
+    const used = fc.oneof(fc.constantFrom(0, 1, 1_000_000_000_000), fc.nat())
+    const late = fc.nat(MAX_WINDOW_SECONDS * 1000)
+    fc.assert(
+      fc.property(anySeconds, fc.nat(), used, late, fc.nat(9), (seconds, after, used, late, more) => {
+        const createdAt = NOW + after
+        const until = walkedBoundary(seconds, createdAt + seconds * 1000)
+        const opened = openingWindow(seconds, createdAt, used)
+        expect(opened).toEqual(used === 0 ? EMPTY_WINDOW : [{ until, used, reserved: 0 }])
+        const at = createdAt + (late % (seconds * 1000))
+        const window = addUnits(opened, countsUntil(seconds, at), { used: more })
+        expect(sumOf(withoutPast(window, until - 1))).toEqual({ used: used + more, reserved: 0 })
+        expect(sumOf(withoutPast(window, until)).used).toBe(countsUntil(seconds, at) > until ? more : 0)
+      }),
+    )
   })
 })
 

@@ -64,6 +64,14 @@ export function addUnits(window: RollingWindow, until: Instant, { used = 0, rese
 }
 
 /**
+ * The window of a new cap: its opening balance counts from the creation on.
+ * @param used 0 for none
+ */
+export function openingWindow(windowSeconds: number, createdAt: Instant, used: number): RollingWindow {
+  return used === 0 ? EMPTY_WINDOW : addUnits(EMPTY_WINDOW, countsUntil(windowSeconds, createdAt), { used })
+}
+
+/**
  * Changes the counters of a slot, if the slot still contains the units to subtract: a slot that has left the window
  * does not return, whatever a clock says later. An empty slot is removed; each settlement of a hold is one move.
  * @param until the slot's boundary, `countsUntil` of the time when the units were counted

@@ -28,6 +28,7 @@ const brokenFields = (applied: Applied): string[] => fields(applied.violations ?
 const TYPE_1: NewSettings = {
   quotaType: 1,
   total: 100,
+  used: 0,
   expireAt: NOW + DAY,
   cycleUnit: null,
   cycleResetAt: null,
@@ -40,6 +41,7 @@ const TYPE_1: NewSettings = {
 const TYPE_2: NewSettings = {
   quotaType: 2,
   total: 100,
+  used: 0,
   expireAt: null,
   cycleUnit: 'month',
   cycleResetAt: at('2026-12-01T00:00Z'),
@@ -106,6 +108,7 @@ const anyRolled = fc
       ? {
           quotaType: 2,
           total: 100,
+          used: 0,
           expireAt: endless ? null : born + lived,
           cycleUnit: unit,
           cycleResetAt: born + first,
@@ -159,6 +162,26 @@ describe('a create', () => {
     ],
   ])('names what is wrong with %s', (_, settings, expected) => {
     expect(fields(typeViolations(settings))).toEqual(expected)
+  })
+
+  it('takes over at most its total, except as an observe cap, and begins with it', () => {
+    const amount = fc.oneof(fc.nat(5), fc.nat(1_000_000_000_000))
+    const role = fc.constantFrom(null, 'enforce' as const, 'observe' as const)
+    const rolling: NewSettings = { ...TYPE_1, quotaType: 3, expireAt: null, windowSeconds: 3600, thresholds: null }
+    fc.assert(
+      fc.property(fc.constantFrom(TYPE_1, TYPE_2, rolling), amount, amount, role, (type, total, used, cap) => {
+        const settings = { ...type, total, used, cap: cap ?? (type === rolling ? 'enforce' : null) }
+        const fits = used <= total || cap === 'observe'
+        expect(fields(typeViolations(settings))).toEqual(fits ? [] : ['used'])
+        const quota: QuotaState = { id: 1, ...newQuota(settings, NOW) }
+        expect([quota.used, quota.reserved]).toEqual([used, 0])
+        expect(roll(quota, NOW)).toBe(false)
+        // A count that begins has nothing of it.
+        roll(quota, NOW + 40 * DAY)
+        expect(quota.used).toBe(type === TYPE_1 ? used : 0)
+      }),
+    )
+    expect(fields(typeViolations({ quotaType: 1, used: 7 }))).toEqual(['expire_at'])
   })
 
   it('has its times in the future, which excludes the present instant', () => {

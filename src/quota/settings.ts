@@ -17,13 +17,18 @@ import {
   TOTAL_QUOTA,
   TYPE_WORDS,
 } from './quota.js'
-import { EMPTY_WINDOW } from './rolling-window.js'
+import { openingWindow } from './rolling-window.js'
 import { thresholdsOf, thresholdsText } from './threshold.js'
 
 /** The settings of a create, in the domain's terms. */
 export interface NewSettings {
   quotaType: QuotaType
   total: number
+  /**
+   * The opening balance (contract, §15): units used elsewhere in the count that begins; 0 for none. It is no setting of
+   * the quota, and no update changes it.
+   */
+  used: number
   expireAt: Instant | null
   cycleUnit: CycleUnit | null
   /** The first reset; it becomes the anchor. */
@@ -40,7 +45,7 @@ export interface NewSettings {
 }
 
 /** The settings of an update; absent members are unchanged. The type of a quota cannot change. */
-export type SettingsPatch = Partial<Omit<NewSettings, 'quotaType'>> & { status?: Status }
+export type SettingsPatch = Partial<Omit<NewSettings, 'quotaType' | 'used'>> & { status?: Status }
 
 type Snake<S extends string> = S extends `${infer First}${infer Rest}`
   ? `${First extends Lowercase<First> ? First : `_${Lowercase<First>}`}${Snake<Rest>}`
@@ -136,6 +141,9 @@ export function typeViolations(settings: Partial<NewSettings>): Violation[] {
   const { quotaType } = settings
   const known = quotaType !== undefined && QUOTA_TYPES.includes(quotaType)
   const violations: Violation[] = known ? foreignSettings(quotaType, settings) : []
+  const { used = 0, total = used, cap } = settings
+  if (used > total && cap !== 'observe')
+    violations.push({ field: 'used', message: 'may not exceed total, except for an observe cap' })
   if (quotaType === TOTAL_QUOTA && settings.expireAt == null)
     violations.push({ field: 'expire_at', message: 'is required for quota_type 1 (total)' })
   if (quotaType === ROLLING_QUOTA) {
@@ -171,15 +179,17 @@ export function timeViolations(settings: Partial<NewSettings>, now: Instant): Vi
 export type GroupPlace = { readonly groupId: number; readonly per: Per }
 
 /**
- * The state of a new quota: active, with a first cycle from now to `cycleResetAt`, of any length.
+ * The state of a new quota: active, with a first cycle from now to `cycleResetAt`, of any length, and with the opening
+ * balance as `used` of its first count.
  * @param place undefined for an owner's own quota
  */
 export function newQuota(settings: NewSettings, now: Instant, place?: GroupPlace): Omit<QuotaState, 'id'> {
   const cycle = settings.quotaType === CYCLE_QUOTA
+  const { used, windowSeconds } = settings
   return {
     quotaType: settings.quotaType,
     total: settings.total,
-    used: 0,
+    used,
     reserved: 0,
     state: 'active',
     expireAt: settings.expireAt,
@@ -191,10 +201,10 @@ export function newQuota(settings: NewSettings, now: Instant, place?: GroupPlace
     holdDueAt: null,
     label: settings.label,
     cap: settings.cap,
-    windowSeconds: settings.windowSeconds,
+    windowSeconds,
     thresholds: thresholdsText(settings.thresholds ?? []),
     passed: null,
-    window: settings.quotaType === ROLLING_QUOTA ? EMPTY_WINDOW : null,
+    window: settings.quotaType === ROLLING_QUOTA ? openingWindow(windowSeconds ?? 0, now, used) : null,
     groupId: place?.groupId ?? null,
     per: place?.per ?? null,
     follows: null,

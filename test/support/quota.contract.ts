@@ -6,6 +6,7 @@ import { createKeyContract } from './quota/create-key.contract.js'
 import { cycleContract } from './quota/cycle.contract.js'
 import { lifeContract } from './quota/life.contract.js'
 import { listContract } from './quota/list.contract.js'
+import { openingContract } from './quota/opening.contract.js'
 import { updateContract } from './quota/update.contract.js'
 import { quotaSuite } from './quota/suite.js'
 
@@ -21,4 +22,5 @@ export function quotaContract(api: ChannelApi, app: () => TestApp): void {
   cycleContract(suite)
   listContract(suite)
   capSettingsContract(suite)
+  openingContract(suite)
 }

@@ -62,6 +62,7 @@ const create = fc.record({
   kind: fc.constant('create' as const),
   type: fc.constantFrom(1 as const, 2 as const),
   total,
+  used: fc.option(fc.nat(), { nil: undefined, freq: 3 }),
   endsIn: maybe(span),
   resetsIn: span,
   unit,
@@ -269,6 +270,7 @@ function direct({ app }: TestApp): Way {
           const settings = {
             quotaType: body.quota_type as 1 | 2,
             total: body.total!,
+            used: body.used ?? 0,
             expireAt: instant(body.expire_at ?? null),
             cycleUnit: (body.cycle_unit ?? null) as CycleUnit | null,
             cycleResetAt: instant(body.cycle_reset_at ?? null),
@@ -487,6 +489,7 @@ class Life {
                 ...(command.endsIn === undefined ? {} : { expire_at: text(command.endsIn) }),
               }
         if (command.label !== undefined) body.label = command.label
+        if (command.used !== undefined) body.used = command.used % (command.total + 1)
         return { kind: 'create', body, key: command.keyed ? this.newKey() : undefined }
       }
       case 'update':

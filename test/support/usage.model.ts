@@ -10,6 +10,8 @@ import { cycleAt, type CycleUnit } from '../../src/quota/cycle.js'
 export interface ModelQuota {
   readonly id: number
   readonly type: 1 | 2
+  /** The opening balance, in the first count. */
+  readonly opening: number
   total: number
   disabled: boolean
   deleted: boolean
@@ -55,6 +57,7 @@ export interface ModelOperation {
 export interface SettingsBody {
   quota_type?: number | undefined
   total?: number | undefined
+  used?: number | undefined
   status?: string | undefined
   expire_at?: string | null | undefined
   cycle_unit?: string | null | undefined
@@ -158,9 +161,12 @@ export class UsageModel {
     return operation.state === 'reserved' && operation.expiresAt! <= this.now ? 'expired' : operation.state
   }
 
-  /** Units spent in the current cycle: the units of this quota that operations keep, the first units first. */
+  /**
+   * Units spent in the current cycle: the units of this quota that operations keep, the first units first, and in the
+   * first cycle the opening balance.
+   */
   used(quota: ModelQuota): number {
-    let sum = 0
+    let sum = quota.cycle === 0 ? quota.opening : 0
     for (const operation of this.operations) {
       let kept = operation.charged - operation.refunded
       for (const part of operation.parts) {
@@ -387,6 +393,7 @@ export class UsageModel {
     const quota: ModelQuota = {
       id: (given.body as { id: number }).id,
       type: body.quota_type as 1 | 2,
+      opening: body.used ?? 0,
       total: body.total!,
       disabled: false,
       deleted: false,

@@ -75,6 +75,7 @@ function tablesOf({ prefix, ownerColumn, userColumn }: MigratedChannel): readonl
         total: integer,
         used: initially(0, integer),
         reserved: initially(0, integer),
+        opening_used: initially(0, integer),
         state: ascii(8),
         expire_at: nullable(instant),
         cycle_unit: nullable(ascii(8)),

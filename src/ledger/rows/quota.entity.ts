@@ -46,6 +46,10 @@ export abstract class QuotaRow implements QuotaState {
   @Column({ ...INTEGER, default: 0 })
   reserved!: number
 
+  /** The opening balance of the create: the part of `used` in count 0 that no operation explains. */
+  @Column({ ...INTEGER, name: 'opening_used', default: 0, update: false })
+  openingUsed!: number
+
   @Column(ascii(8))
   state!: Status
 

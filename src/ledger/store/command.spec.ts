@@ -9,6 +9,7 @@ const MAIL = { ownerId: 7, userId: 3 }
 const total: NewSettings = {
   quotaType: 1,
   total: 100,
+  used: 0,
   expireAt: Date.parse('2027-01-01T00:00:00Z'),
   cycleUnit: null,
   cycleResetAt: null,
@@ -21,6 +22,7 @@ const total: NewSettings = {
 const cycle: NewSettings = {
   quotaType: 2,
   total: 100,
+  used: 0,
   expireAt: null,
   cycleUnit: 'month',
   cycleResetAt: Date.parse('2026-12-01T00:00:00Z'),
@@ -71,6 +73,8 @@ describe('the hash of a request', () => {
       { ...cycle, cycleResetAt: 5 },
       { ...cycle, cycleTimeZone: 'UTC' },
       { ...cycle, label: 'a' },
+      { ...cycle, used: 5 },
+      { ...cycle, windowSeconds: 5 },
     ]
     expect(new Set(others.map((settings) => create(settings))).size).toBe(others.length)
     expect(create(cycle)).not.toBe(create(cycle, { ownerId: 7, userId: 4 }))

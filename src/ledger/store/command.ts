@@ -153,6 +153,7 @@ const SETTINGS: Parts<NewSettings> = {
   cap: (cap) => (cap === null ? [] : [{ cap }]),
   windowSeconds: (windowSeconds) => (windowSeconds === null ? [] : [{ windowSeconds }]),
   thresholds: (thresholds) => (thresholds === null || thresholds.length === 0 ? [] : [{ thresholds }]),
+  used: (used) => (used === 0 ? [] : [{ used }]),
 }
 
 /**

@@ -12,6 +12,7 @@ const quota = (given: Partial<QuotaRow>): QuotaRow => ({
   total: 10,
   used: 0,
   reserved: 0,
+  openingUsed: 0,
   state: 'active',
   expireAt: NOW + 1e9,
   cycleUnit: null,

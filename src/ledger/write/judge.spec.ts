@@ -176,6 +176,7 @@ function creation(settings: Partial<NewSettings>): Command {
     settings: {
       quotaType: 1,
       total: 10,
+      used: 0,
       expireAt: settings.quotaType === 2 ? null : NOW + 30 * DAY,
       cycleUnit: settings.quotaType === 2 ? 'hour' : null,
       cycleResetAt: settings.quotaType === 2 ? NOW + HOUR : null,

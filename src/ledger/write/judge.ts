@@ -112,6 +112,7 @@ export class Judge<Q extends QuotaRow> {
     this.checkQuotaLimit(request.ownerId, settings.cap !== null)
     const row: Omit<QuotaRow, 'id' | 'ownerId'> = {
       ...newQuota(settings, workingSet.now, place),
+      openingUsed: settings.used,
       version: 1,
       updatedAt: workingSet.now,
       copiesVersion: place?.per === 'member' ? 1 : null,
@@ -122,7 +123,11 @@ export class Judge<Q extends QuotaRow> {
       admit: ([id = 0]) => {
         const quota = { id, ...draft } as Q
         workingSet.addQuota(quota)
-        this.recordChange(request, quota, 'create', { before: {}, after: settingsView(quota) })
+        const { used } = settings
+        const after = { ...settingsView(quota), ...(used === 0 ? {} : { used }) }
+        this.recordChange(request, quota, 'create', { before: {}, after })
+        // It may have passed thresholds, which are written after the insert.
+        if (used > 0) workingSet.markEdited(quota)
         return this.answerQuota(request, quota)
       },
     }
