@@ -142,7 +142,14 @@ const DAMAGES: Damage[] = [
   { damage: 'a change names no quota', rules: ['change', 'version', 'event', 'settings'], table: 'change', where: "action = 'delete' AND quota_id = ?", of: 'deleted', set: { quota_id: 'quota_id + 1000000' } },
   { damage: 'a change is no JSON', rules: ['change', 'settings'], table: 'change', where: "action = 'update' AND quota_id = ?", of: 'total', set: { after_json: "'{'" } },
 
+  { damage: 'an opening balance is raised', rules: ['settings'], ...ofQuota('total', { opening_used: 'opening_used + 5' }) },
+  { damage: 'an opening balance is raised, with used', rules: ['settings', 'counters'], ...ofQuota('total', { opening_used: 'opening_used + 5', used: 'used + 5' }) },
+  { damage: 'an opening balance is forgotten', rules: ['settings', 'counters'], ...ofQuota('total', { opening_used: '0' }) },
+  { damage: 'an opening balance of an earlier cycle is edited', rules: ['settings'], ...ofQuota('cycle', { opening_used: '2' }) },
+  { damage: 'an opening balance is raised in the change', rules: ['settings'], table: 'change', where: "action = 'create' AND quota_id = ?", of: 'total', set: { after_json: `REPLACE(after_json, '"used":5', '"used":55')` } },
+
   // Quotas of groups.
+  { damage: 'an opening balance of a group is forgotten', rules: ['settings', 'counters'], ...ofQuota('shared', { opening_used: '0' }) },
   { damage: 'used of a group is too low', rules: ['counters'], repaired: true, ...ofQuota('shared', { used: 'used - 1' }) },
   { damage: 'reserved of a group is too low', rules: ['counters'], repaired: true, ...ofQuota('shared', { reserved: '0' }) },
   { damage: 'the lock row of a group is missing', rules: ['owner_row'], repaired: true, table: 'owner', where: 'owner_id = -?', of: 'group' },
@@ -283,6 +290,7 @@ onEveryStore('verify', (kind) => {
     const cycle = await quota(api, owner, {
       quota_type: 2,
       total: 10,
+      used: 1,
       cycle_unit: 'day',
       cycle_reset_at: app.clock.after(HOUR),
     })
@@ -292,7 +300,7 @@ onEveryStore('verify', (kind) => {
     // The hold is one of the cycle before from here on.
     await consume(api, owner, 3)
 
-    const last = await total(api, owner, 1_000, { thresholds: [1, 90] })
+    const last = await total(api, owner, 1_000, { thresholds: [1, 90], used: 5 })
     bodyOf(200, await app.put(`${api.quotas}/${last}`, { label: 'all of it' }))
     const split = await consume(api, owner, 11)
     await act(api, split, 'refund', 2)
@@ -319,11 +327,19 @@ onEveryStore('verify', (kind) => {
         per: 'group',
         quota_type: 1,
         total: 1_000,
+        used: 5,
         expire_at: app.clock.after(400 * DAY),
         thresholds: [1],
       }),
     ).id
-    const cap = { quota_type: 2, cap: 'observe', total: 5, cycle_unit: 'month', cycle_reset_at: app.clock.after(DAY) }
+    const cap = {
+      quota_type: 2,
+      cap: 'observe',
+      total: 5,
+      used: 9,
+      cycle_unit: 'month',
+      cycle_reset_at: app.clock.after(DAY),
+    }
     bodyOf(201, await app.post(api.quotas, { group_id: group, per: 'group', ...cap }))
     bodyOf(200, await app.post(`${path}/members`, { [`${api.owner}s`]: [member] }))
     await act(api, await consume(api, member, 21), 'refund', 4)

@@ -49,11 +49,11 @@ function countedBy(channel: string): string {
 
 /** Do the slots of rolling caps equal the amounts counted in them? Slots that have expired are not checked. */
 async function auditWindows(database: Pick<TestDatabase, 'rows'>, channel: string): Promise<string[]> {
+  const ms = (time: string): string => `TIMESTAMPDIFF(MICROSECOND, '1970-01-01', ${time}) DIV 1000`
   const caps = await database.rows(
-    `SELECT id, used, reserved, cycle_seq, window_seconds, window_counts FROM ${channel}_quota WHERE quota_type = 3`,
+    `SELECT id, used, reserved, cycle_seq, window_seconds, window_counts, ${ms('created_at')} AS at, opening_used AS kept, 0 AS held FROM ${channel}_quota WHERE quota_type = 3`,
   )
   if (caps.length === 0) return []
-  const ms = (time: string): string => `TIMESTAMPDIFF(MICROSECOND, '1970-01-01', ${time}) DIV 1000`
   const counted = await database.rows(
     `SELECT quota_id, cycle_seq, ${ms('at')} AS at, kept, held FROM (${countedBy(channel)}) counted`,
   )
@@ -64,7 +64,8 @@ async function auditWindows(database: Pick<TestDatabase, 'rows'>, channel: strin
     const own = counted.filter((one) =>
       ['quota_id', 'cycle_seq'].every((name) => Number(one[name]) === Number(cap[name === 'quota_id' ? 'id' : name])),
     )
-    return auditWindow(`${channel}, cap ${String(cap['id'])}`, cap, own, Number(latest?.['now']))
+    const opening = Number(cap['cycle_seq']) === 0 && Number(cap['kept']) > 0 ? [cap] : []
+    return auditWindow(`${channel}, cap ${String(cap['id'])}`, cap, [...own, ...opening], Number(latest?.['now']))
   })
 }
 
@@ -113,6 +114,7 @@ function questions(channel: string, loweredTotals: boolean): Record<string, stri
   const allocation =
     `(SELECT operation_id, position, quota_id, cycle_seq, amount FROM ${allocations} WHERE counted_at IS NULL` +
     `${plain('p.id, 0, p.plain_quota_id, p.cycle_seq, p.amount', allocations ?? '', 'operation_id')})`
+  const opening = 'IF(q.cycle_seq = 0, q.opening_used, 0)'
   return {
     // An operation keeps the first charged - refunded units of its allocations, in the order of the draw-down.
     'counters differ from the ledger': `
@@ -122,16 +124,16 @@ function questions(channel: string, loweredTotals: boolean): Record<string, stri
         FROM ${allocation} a JOIN ${operation} o ON o.id = a.operation_id LEFT JOIN ${hold} h ON h.operation_id = o.id AND h.owner_id > 0
       )
       SELECT q.id, q.used, q.reserved,
-        COALESCE(SUM(LEAST(part.amount, GREATEST(0, part.kept - part.earlier))), 0) AS ledger_used,
+        ${opening} + COALESCE(SUM(LEAST(part.amount, GREATEST(0, part.kept - part.earlier))), 0) AS ledger_used,
         COALESCE(SUM(IF(part.held, part.amount, 0)), 0) AS ledger_reserved
       FROM ${quota} q LEFT JOIN part ON part.quota_id = q.id AND part.cycle_seq = q.cycle_seq
       WHERE q.cap IS NULL
-      GROUP BY q.id, q.used, q.reserved
+      GROUP BY q.id, q.used, q.reserved, q.cycle_seq, q.opening_used
       HAVING q.used <> ledger_used OR q.reserved <> ledger_reserved`,
     'what caps count differs from the ledger': `
-      SELECT q.id, q.used, q.reserved, COALESCE(SUM(c.kept), 0) AS ledger_used, COALESCE(SUM(c.held), 0) AS ledger_reserved
+      SELECT q.id, q.used, q.reserved, ${opening} + COALESCE(SUM(c.kept), 0) AS ledger_used, COALESCE(SUM(c.held), 0) AS ledger_reserved
       FROM ${quota} q LEFT JOIN (${countedBy(channel)}) c ON c.quota_id = q.id AND c.cycle_seq = q.cycle_seq
-      WHERE q.cap IS NOT NULL AND q.quota_type <> 3 GROUP BY q.id, q.used, q.reserved
+      WHERE q.cap IS NOT NULL AND q.quota_type <> 3 GROUP BY q.id, q.used, q.reserved, q.cycle_seq, q.opening_used
       HAVING q.used <> ledger_used OR q.reserved <> ledger_reserved`,
     'what a cap counted is not the amount': `
       SELECT o.id, o.amount, a.amount AS counted FROM ${operations} o JOIN ${allocations} a ON a.operation_id = o.id

@@ -4,7 +4,7 @@ import { type Dialect, placeholders, type RawRow, type Scalar } from '../../data
 import type { Transaction } from '../../database/transaction-runner.js'
 import type { CapCount } from '../../quota/cap.js'
 import { type Allocation, cut } from '../../quota/draw-down.js'
-import { addUnits, countsUntil, EMPTY_WINDOW, type Move, type RollingWindow } from '../../quota/rolling-window.js'
+import { addUnits, countsUntil, type Move, openingWindow, type RollingWindow } from '../../quota/rolling-window.js'
 import { type Instant, MAX_INSTANT } from '../../time/instant.js'
 import { instantOfId } from '../rows/act-id.js'
 import { capsOf } from '../rows/counted-caps.js'
@@ -19,9 +19,12 @@ export interface Running {
   readonly cycleSeq: number
   /** The window of a rolling cap; null for other quotas. */
   readonly windowSeconds: number | null
+  /** The opening balance of the current count; 0 for none. */
+  readonly opening: number
+  readonly createdAt: Instant
 }
 
-/** The sums of the ledger for a quota's current count. */
+/** The sums of the ledger for a quota's current count, with its opening balance. */
 export interface LedgerSum {
   /** The sum of the remaining rows, without removed ones. */
   used: number
@@ -82,10 +85,10 @@ export class LedgerSums<Q extends QuotaRow> {
   ): Promise<Map<number, LedgerSum>> {
     const sums = new Map<number, LedgerSum>()
     let longest = 0
-    for (const [quotaId, { windowSeconds }] of running) {
-      const window = windowSeconds === null ? null : EMPTY_WINDOW
+    for (const [quotaId, { windowSeconds, opening, createdAt }] of running) {
+      const window = windowSeconds === null ? null : openingWindow(windowSeconds, createdAt, opening)
       sums.set(quotaId, {
-        used: 0,
+        used: opening,
         reserved: 0,
         firstHoldAt: null,
         window,
@@ -114,7 +117,7 @@ export class LedgerSums<Q extends QuotaRow> {
       await this.addPlainConsumes(transaction, owners, builder, since)
       await this.addOperations(transaction, owners, builder)
     }
-    await this.addTotals(transaction, ownerIds, sums, sumOf, now)
+    await this.addTotals(transaction, ownerIds, sums, sumOf, running, now)
     return sums
   }
 
@@ -123,6 +126,7 @@ export class LedgerSums<Q extends QuotaRow> {
     ownerIds: readonly number[],
     sums: ReadonlyMap<number, LedgerSum>,
     sumOf: SumOf,
+    running: ReadonlyMap<number, Running>,
     now: Instant,
   ): Promise<void> {
     for (;;) {
@@ -136,7 +140,7 @@ export class LedgerSums<Q extends QuotaRow> {
       const rest = await this.totals.rest(transaction, foldedTo, ownerIds)
       // Under a lock instead of a snapshot, the totals may have advanced meanwhile.
       if ((await this.totals.state(transaction)).foldedTo !== foldedTo) continue
-      for (const sum of sums.values()) sum.totalled = 0
+      for (const [quotaId, sum] of sums) sum.totalled = running.get(quotaId)?.opening
       for (const { quotaId, cycleSeq, amount } of [
         ...totals,
         ...rest.map((charge) => ({ ...charge, amount: charge.charged - charge.refunded })),

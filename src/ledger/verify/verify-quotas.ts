@@ -18,7 +18,7 @@ import type { QuotaRow } from '../rows/quota.entity.js'
 import { LIVE_OF_OWNER, type LedgerStore } from '../store/ledger-store.js'
 import { dayText, type OwnedQuota, TotalsRebuild, type UnequalDay, wholeFrom } from '../totals/totals-rebuild.js'
 import { TotalsStore } from '../totals/totals-store.js'
-import { everyPage, LedgerSums, type LedgerSum } from './ledger-sums.js'
+import { everyPage, LedgerSums, type LedgerSum, type Running } from './ledger-sums.js'
 import {
   type Check,
   type Finding,
@@ -98,15 +98,15 @@ export class QuotaCheck<Q extends QuotaRow> implements Check {
   async examine(transaction: Transaction, ownerIds: readonly number[]): Promise<Finding[]> {
     const now = this.clock.now()
     const quotas = await this.quotas(transaction, ownerIds)
-    const running = new Map(quotas.map((one) => [one.id, { cycleSeq: one.cycleSeq, windowSeconds: windowOf(one) }]))
+    const findings = await this.owners(transaction, ownersToLock(ownerIds, quotas))
+    const mayExceed = await this.settings(transaction, ownerIds, quotas, findings)
+    const running = new Map(quotas.map((one) => [one.id, runningOf(one)]))
     const sums = await this.sums.of(transaction, ownerIds, running, now)
     const state = await this.totals.state(transaction)
     const unequal = new Map<number, UnequalDay>()
     for (const day of (await this.rebuild.unequalDays(transaction, ownerIds, now)).reverse())
       unequal.set(day.quotaId, day)
-    const findings = await this.owners(transaction, ownersToLock(ownerIds, quotas))
     const slice = new TimeSlice()
-    const mayExceed = await this.settings(transaction, ownerIds, quotas, findings)
     for (const quota of quotas) {
       if (slice.spent) await slice.next()
       const sum = sums.get(quota.id)
@@ -204,6 +204,8 @@ export class QuotaCheck<Q extends QuotaRow> implements Check {
         all.push({ rule: 'event', expected: `${expected} events of its changes since ${since}`, found: String(found) })
       }
       for (const mistake of all) findings.push(this.finding(quota, mistake.rule, mistake.expected, mistake.found))
+      // A repair takes nothing away by an opening balance that another row contradicts.
+      quota.openingUsed = Math.min(quota.openingUsed, Number(changes.values.get('opening_used') ?? Infinity))
     }
     return mayExceed
   }
@@ -307,7 +309,8 @@ export class QuotaCheck<Q extends QuotaRow> implements Check {
       (sum, { cycleSeq, charged, refunded }) => sum + (cycleSeq === quota.cycleSeq ? charged - refunded : 0),
       0,
     )
-    return { whole, used: (await this.rebuild.usedBefore(transaction, of, quota.cycleSeq, from)) + since }
+    const before = await this.rebuild.usedBefore(transaction, of, quota.cycleSeq, from)
+    return { whole, used: openingOf(quota) + before + since }
   }
 
   /**
@@ -474,8 +477,15 @@ function owned({ id: quotaId, ownerId, cap }: StoredQuota): OwnedQuota {
   return { quotaId, ownerId, byCap: cap !== null }
 }
 
-function windowOf({ quotaType, windowSeconds }: StoredQuota): number | null {
-  return quotaType === ROLLING_QUOTA ? windowSeconds : null
+function runningOf(quota: StoredQuota): Running {
+  const { cycleSeq, createdAt, quotaType, windowSeconds } = quota
+  const window = quotaType === ROLLING_QUOTA ? windowSeconds : null
+  return { cycleSeq, createdAt, windowSeconds: window, opening: openingOf(quota) }
+}
+
+/** The opening balance belongs to the first count. */
+function openingOf({ cycleSeq, openingUsed }: StoredQuota): number {
+  return cycleSeq === 0 ? openingUsed : 0
 }
 
 function readable(text: string | null): RollingWindow | undefined {

@@ -34,7 +34,7 @@ export class RecordedChanges {
   created = false
   /** May more be used than `total`? The total was lowered, an observe cap enforced, or a repair raised `used`. */
   mayExceed = false
-  /** The last recorded value of each setting, by its name in the API. */
+  /** The last recorded value of each setting, by its name in the API, and the opening balance of the create. */
   readonly values = new Map<string, unknown>()
   /** The number of changes since `from`, each with an event. */
   recent = 0
@@ -50,7 +50,7 @@ export class RecordedChanges {
     const [was, is] = [parsed(before), parsed(after)]
     const grew = (name: string): boolean => Number(is[name]) > Number(was[name])
     const repair = action === 'reset' && actor === VERIFY && (is['used'] !== 0 || is['reserved'] !== 0)
-    if (action === 'create') this.values.set('deleted_at', null)
+    if (action === 'create') this.values.set('deleted_at', null).set('opening_used', amountIn(is['used']))
     this.created ||= action === 'create'
     if (action !== 'reset') this.edits += 1
     else if (!repair) this.resetAt = at
@@ -85,7 +85,7 @@ export class RecordedChanges {
 /** Finds settings that no request can have set. */
 export function contradictions(quota: StoredQuota): Mistake[] {
   const { quotaType, total, state, expireAt, cycleUnit, cycleTimeZone, cycleAnchorAt, cycleEndsAt, cycleSeq } = quota
-  const { cap, windowSeconds, thresholds } = quota
+  const { cap, windowSeconds, thresholds, openingUsed, per } = quota
   const type = quotaType as number
   const cycle = [cycleUnit, cycleTimeZone, cycleAnchorAt, cycleEndsAt]
   const wrong: [expected: string, found: unknown][] = []
@@ -94,6 +94,9 @@ export function contradictions(quota: StoredQuota): Mistake[] {
   if (state === 'expired' && expireAt === null && quota.follows === null)
     wrong.push(['an expiry, since it is expired', 'none'])
   if (total < 0 || total > MAX_AMOUNT) wrong.push([`a total from 0 to ${MAX_AMOUNT}`, total])
+  const mostOpening = per === 'member' ? 0 : MAX_AMOUNT
+  if (openingUsed < 0 || openingUsed > mostOpening)
+    wrong.push([`an opening balance from 0 to ${mostOpening}`, openingUsed])
   if (cycleSeq < 0) wrong.push(['a cycle_seq from 0', cycleSeq])
   if (cap !== null && !CAP_MODES.includes(cap)) wrong.push([`no cap, or one of ${CAP_MODES.join(', ')}`, cap])
   if (type === ROLLING_QUOTA && cap === null) wrong.push(['a cap, since it is of type 3', 'none'])
@@ -133,7 +136,7 @@ export function unrecorded(quota: StoredQuota, { values }: RecordedChanges): Mis
   const deletedAt = quota.deletedAt === null ? null : formatInstant(quota.deletedAt)
   // The others of a count are those of the quota that it follows.
   const own: readonly string[] | undefined = shownOverrides(quota.overrides)?.filter((name) => name !== 'status')
-  return Object.entries({ ...settings, deleted_at: deletedAt })
+  return Object.entries({ ...settings, deleted_at: deletedAt, opening_used: quota.openingUsed })
     .filter(([name]) => own === undefined || name === 'deleted_at' || own.includes(name))
     .map(([name, is]) => [name, JSON.stringify(values.get(name)) as string | undefined, JSON.stringify(is)] as const)
     .filter(([, last, is]) => last !== undefined && last !== is)
@@ -181,6 +184,10 @@ export function wrongPassed(quota: StoredQuota, told: ReadonlySet<number> | unde
   if (right.size === known.size && reached.every((one) => known.has(one))) return mistakes
   const text = thresholdsText([...right])
   return [...mistakes, { rule: 'passed', expected: text === null ? 'none' : `${cycleSeq}:${text}`, found }]
+}
+
+function amountIn(value: unknown): number {
+  return Number.isSafeInteger(value) ? Number(value) : 0
 }
 
 function parsed(text: string): Record<string, unknown> {
