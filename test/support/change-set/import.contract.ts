@@ -77,6 +77,47 @@ export function importContract(suite: ChangeSetSuite): void {
       expect((await app().get(suite.path(created.quota_id))).status).toBe(404)
     })
 
+    it('take over what new quotas have used, and ignore `used` of others', async () => {
+      const [owner, other] = [fresh(), fresh()]
+      const { id } = await made(total(owner, { used: 30 }))
+      const end = '2027-01-01T00:00:00.000Z'
+      const set = await imported(
+        `id,${api.owner},quota_type,total,used,expire_at,cap,window_seconds`,
+        `,${other},1,50,20,${end},,`,
+        `,${other},3,50,70,,observe,3600`,
+        `,${other},1,50,null,${end},,`,
+        `,${other},1,50,51,${end},,`,
+        `,${other},1,50,x,${end},,`,
+        `${id},,,75,99,,,`,
+      )
+      expect(set.counts).toMatchObject({ planned: 4, invalid: 2 })
+      const [first, second, third, tooMuch, malformed, update] = await rows(set.id)
+      expect([first.after.used, second.after.used, third.after.used]).toEqual([20, 70, undefined])
+      expect(tooMuch.problem.errors).toEqual([
+        { field: 'used', message: 'may not exceed total, except for an observe cap' },
+      ])
+      expect(malformed.problem.errors).toMatchObject([{ field: 'used' }])
+      expect(update.after).toEqual({ total: 75 })
+      const planned = (await cellsOf(set.id, '?outcome=planned')).map(({ used }) => used)
+      expect(planned).toEqual(['20', '70', undefined, undefined])
+      const done = await applied(set)
+      expect(done.counts).toMatchObject({ applied: 4, invalid: 2 })
+      expect((await read(id)).used).toBe(30)
+      const usedOf = async (): Promise<number[]> =>
+        (await suite.listed(ofOwner(other))).items.map(({ used }: Body) => used).reverse()
+      expect(await usedOf()).toEqual([20, 70, 0])
+      // An export changes nothing, and without its ids it makes quotas that have used as much.
+      const text = await exported(ofOwner(other))
+      const again = await ready(await upload(text))
+      expect(again.counts).toMatchObject({ rows: 3, unchanged: 3 })
+      await applied(await imported(...text.trimEnd().replace(/^id/, 'outcome').split('\r\n')))
+      expect((await usedOf()).slice(3)).toEqual([0, 70, 20])
+      expect((await reverted(done)).counts).toMatchObject({ reverted: 4 })
+      const [{ quota_id: gone }] = await rows(set.id)
+      expect((await app().get(suite.path(gone))).status).toBe(404)
+      expect(bodyOf(200, await suite.restore(gone)).used).toBe(20)
+    })
+
     it('change nothing with an export', async () => {
       const owner = fresh()
       for (const label of LABELS) await made(total(owner, { label, total: 7 }))
