@@ -267,6 +267,10 @@ describe('the console', () => {
       expect(await page.locator('[aria-invalid="true"]').count()).toBe(2)
       await field(page, 'Account').fill('22')
       await field(page, 'Total').fill('1500')
+      await field(page, 'Already used').fill('1501')
+      await button(page, 'Make the quota').click()
+      await page.getByText('at most the total').waitFor()
+      await field(page, 'Already used').fill('1,200')
       await field(page, 'Time zone').fill('Mars/Phobos')
       await button(page, 'Make the quota').click()
       await page.getByRole('alert').waitFor()
@@ -275,6 +279,10 @@ describe('the console', () => {
       await button(page, 'Make the quota').click()
       await heading(page, /^Quota \d+/).waitFor()
       await expectText(page, 'Next resets', 'Asia/Tokyo')
+      await expectText(page, 'Settings and usage', '300 left of 1,500 · 1,200 used')
+      await page.goto(`${service.url}/admin/mail/owners/22`)
+      await signIn(page, 'anna')
+      await page.getByText('made with 1,500, 1,200 used already').waitFor()
     })
 
     it('are deleted and restored, disabled and enabled, and reset, each after a confirmation', async () => {

@@ -189,6 +189,7 @@ function Deed({ client, change }: { client: ChannelClient; change: Change }): Re
       <>
         {quota} {DEEDS[change.action]}
         {change.action === 'create' && after.total !== undefined && ` with ${amount(after.total)}`}
+        {change.action === 'create' && after.used !== undefined && `, ${amount(after.used)} used already`}
       </>
     )
   }

@@ -318,11 +318,14 @@ export function SettingFields({
   quotaType,
   set,
   errors,
+  children,
 }: {
   typed: Typed
   quotaType: QuotaType
   set: (field: Editable) => (value: string) => void
   errors: Readonly<Partial<Record<string, string>>>
+  /** What belongs to the total. */
+  children?: ReactNode
 }): ReactNode {
   return (
     <>
@@ -334,6 +337,7 @@ export function SettingFields({
         error={errors['total']}
         hint={TOTAL_HINTS[quotaType]}
       />
+      {children}
       {quotaType === 3 && (
         <WindowInput typed={typed.windowSeconds} onChange={set('windowSeconds')} error={errors['windowSeconds']} />
       )}

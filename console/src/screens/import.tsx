@@ -209,6 +209,7 @@ const COLUMNS: readonly (readonly [names: string, meaning: string])[] = [
   ['id', 'the quota to change; empty: a new one'],
   ['quota_type', '1: total until its end, 2: cycle, 3: rolling cap; of a new one'],
   ['total', 'units'],
+  ['used', 'what was used elsewhere already, of a new one; otherwise without effect'],
   ['label', 'a name for people'],
   ['status', 'active or disabled'],
   ['expire_at', 'its end, such as 2027-01-31T00:00:00Z; null: never'],

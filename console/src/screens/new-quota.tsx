@@ -19,6 +19,8 @@ interface Draft {
   readonly per?: 'group' | 'member'
   readonly quotaType: QuotaType
   readonly typed: Typed
+  /** The opening balance; empty for none. */
+  readonly used?: string
   /** The idempotency key of this quota, for every attempt. */
   readonly key: string
 }
@@ -63,6 +65,12 @@ const TYPES: readonly { readonly quotaType: QuotaType; readonly name: string; re
   { quotaType: 1, name: 'total', more: 'so much until an end, once' },
 ]
 
+const USED_HINTS: Readonly<Record<QuotaType, string>> = {
+  1: 'units of it that were used elsewhere; may be empty',
+  2: 'units used elsewhere in the cycle that runs now; may be empty',
+  3: 'units used elsewhere in such a window; they count as if used now; may be empty',
+}
+
 /** The mistake in the id of an owner or user; an optional one may be empty. */
 function idMistake(text: string, needed: boolean): string | undefined {
   return text.trim() === '' && !needed ? undefined : readId(text).mistake
@@ -80,6 +88,10 @@ export function NewQuotaScreen({ client, search }: { client: ChannelClient; sear
   // A draft of an earlier version of the console has fewer settings.
   const typed = { ...fresh(undefined).typed, ...draft.typed }
   const cap = capOf(typed)
+  /** Each member's count begins at 0. */
+  const countsItself = group === undefined || draft.per !== 'member'
+  const used = countsItself ? (draft.used ?? '') : ''
+  const readUsed = readTotal(used)
   const set = (change: Partial<Draft>): void => keep({ ...draft, ...change, key: newKey() })
   /** Changes the role. A cap is rolling by default, and only a cap can be rolling. */
   const setRole = (next: CapMode | null): void =>
@@ -88,7 +100,7 @@ export function NewQuotaScreen({ client, search }: { client: ChannelClient; sear
       quotaType: next === null ? (quotaType === 3 ? 2 : quotaType) : cap === null ? 3 : quotaType,
     })
   const save = useMutation({
-    mutationFn: async ({ typed, quotaType, owner, person, per = 'group', key }: Draft) => {
+    mutationFn: async ({ typed, quotaType, owner, person, per = 'group', used = '', key }: Draft) => {
       const { status: _status, ...settings } = settingsOf(typed, editableOf({ quotaType, cap: capOf(typed) }))
       // An empty end is omitted.
       const { expireAt, ...rest } = settings
@@ -99,6 +111,7 @@ export function NewQuotaScreen({ client, search }: { client: ChannelClient; sear
           ...(group === undefined ? {} : { groupId: group, per }),
           quotaType,
           total: readTotal(typed.total).value ?? 0,
+          ...(used.trim() === '' ? {} : { used: readTotal(used).value }),
           ...(expireAt == null ? {} : { expireAt }),
           ...(person.trim() === '' ? {} : { userId: readId(person).value }),
         } as never,
@@ -121,9 +134,12 @@ export function NewQuotaScreen({ client, search }: { client: ChannelClient; sear
   const refused = fieldErrors(save.error)
   const ofOwner = group === undefined
   const personMistake = ofOwner && client.namesPerson ? idMistake(draft.person, false) : undefined
+  const isOver = cap !== 'observe' && Number(readUsed.value) > Number(readTotal(typed.total).value)
+  const usedMistake = used.trim() === '' ? undefined : isOver ? 'at most the total' : readUsed.mistake
   const ownerMistake = ofOwner ? idMistake(draft.owner, true) : undefined
   const own = {
     ...mistakes(typed, quotaType),
+    ...(usedMistake === undefined ? {} : { used: usedMistake }),
     ...(ownerMistake === undefined ? {} : { owner: ownerMistake }),
     ...(personMistake === undefined ? {} : { person: personMistake }),
   }
@@ -132,7 +148,7 @@ export function NewQuotaScreen({ client, search }: { client: ChannelClient; sear
   const submit = (event: SubmitEvent<HTMLFormElement>): void => {
     event.preventDefault()
     setTried(true)
-    if (Object.keys(own).length === 0 && !save.isPending) save.mutate({ ...draft, typed })
+    if (Object.keys(own).length === 0 && !save.isPending) save.mutate({ ...draft, typed, used })
     else {
       const form = event.currentTarget
       requestAnimationFrame(() => form.querySelector<HTMLElement>('[aria-invalid="true"]')?.focus())
@@ -219,7 +235,18 @@ export function NewQuotaScreen({ client, search }: { client: ChannelClient; sear
             quotaType={quotaType}
             set={(field) => (value) => set({ typed: { ...typed, [field]: value } })}
             errors={Object.fromEntries(EDITABLE.map((name) => [name, shown(name)]))}
-          />
+          >
+            {countsItself && (
+              <NumberField
+                label="Already used"
+                text={used}
+                reading={readUsed}
+                onText={(used) => set({ used })}
+                error={shown('used')}
+                hint={USED_HINTS[quotaType]}
+              />
+            )}
+          </SettingFields>
           <Example typed={typed} quotaType={quotaType} />
           {save.error !== null && <Failure error={save.error} />}
           <div className="actions">
