@@ -3,13 +3,14 @@ import { audit } from './support/audit.js'
 import { HAS_SERVER, TestDatabase } from './support/database.js'
 import { figure, SCALE } from './support/figures.js'
 import { HttpClient } from './support/http-client.js'
-import { Instance } from './support/instance.js'
+import { Instance, OTHER } from './support/instance.js'
 import { verified } from './support/verify.js'
 import { bodyOf, fresh, inParallel, MAIL, owners, shuffled, SMS, tally, times, type Wire } from './support/wire.js'
 
 /** For a test on a machine that is busy with other things. */
 const PATIENCE_MS = 180_000 * Math.max(1, SCALE)
 const END = '2099-01-01T00:00:00Z'
+const NEW_OWNERS = 40
 
 // Two processes of the built service on one database: what one of them keeps in memory is no help to the other.
 const onServer = HAS_SERVER ? describe : describe.skip
@@ -22,7 +23,8 @@ onServer('groups, with two instances on one database', () => {
   beforeAll(async () => {
     database = await TestDatabase.open()
     client = new HttpClient()
-    instances = await Promise.all([Instance.start(database.url, client), Instance.start(database.url, client)])
+    const started = () => Instance.start(database.url, client, { NEW_OWNERS_PER_HOUR: String(NEW_OWNERS) })
+    instances = await Promise.all([started(), started()])
   }, 90_000)
 
   afterAll(async () => {
@@ -41,6 +43,53 @@ onServer('groups, with two instances on one database', () => {
     expect([answer.status, answer.text]).toEqual([201, expect.anything()])
     return bodyOf(answer).id
   }
+
+  // First: no group has a shared quota yet, whose lock row `verify` would look for.
+  it(
+    'of which each member has a count: a principal brings in as many owners as it may, and not one more',
+    async () => {
+      const group_id = await made(MAIL, '/groups', { name: fresh('all'), default: true })
+      await made(MAIL, '', { group_id, per: 'member', quota_type: 1, total: 9, expire_at: END })
+      const use = async (turn: number, account_id: number, token?: string): Promise<string> => {
+        const body = { account_id, amount: 1 }
+        const sent = { key: fresh('new'), body, ...(token === undefined ? {} : { token }) }
+        const answer = await instance(turn).send('POST', MAIL.consume, sent)
+        return answer.status === 200 ? 'taken' : bodyOf(answer).code
+      }
+      const brought = () => database.number('SELECT COUNT(*) FROM mail_owner WHERE brought_at IS NOT NULL')
+      const counts = () =>
+        database.number(`SELECT COUNT(*) FROM mail_quota WHERE group_id = ${group_id} AND follows > 0`)
+
+      // Each of them at both instances at once.
+      const strangers = owners(5 * NEW_OWNERS)
+      const told: [number, string][] = []
+      await inParallel(64, [...strangers, ...strangers], async (owner, turn) => {
+        told.push([owner, await use(turn, owner)])
+      })
+      expect(Object.keys(tally(told.map(([, what]) => what))).sort()).toEqual(['taken', 'too_many_new_owners'])
+      const taken = [...new Set(told.flatMap(([owner, what]) => (what === 'taken' ? [owner] : [])))]
+      expect([taken.length, await brought(), await counts()]).toEqual([NEW_OWNERS, NEW_OWNERS, NEW_OWNERS])
+
+      // Owners that are known are served further; those added by name are; and another principal has its own share.
+      const known = taken[0]!
+      const refused = strangers.filter((owner) => !taken.includes(owner))
+      expect(await Promise.all([use(0, known), use(1, known)])).toEqual(['taken', 'taken'])
+      const byName = refused.slice(0, 2)
+      expect(
+        (await instance(0).post(`${MAIL.quotas}/groups/${group_id}/members`, { account_ids: byName })).status,
+      ).toBe(200)
+      expect(await Promise.all(byName.map((owner, turn) => use(turn, owner)))).toEqual(['taken', 'taken'])
+      const others = await Promise.all(refused.slice(2).map((owner, turn) => use(turn, owner, OTHER)))
+      expect(tally(others)['taken']).toBe(NEW_OWNERS)
+      expect(await brought()).toBe(2 * NEW_OWNERS)
+      const seen = await Promise.all(instances.map(async (one) => (await one.get('/metrics')).text))
+      const firstSeen = /^quota_owners_first_seen_total\{channel="mail"\} (\d+)$/m
+      expect(seen.reduce((sum, text) => sum + Number(firstSeen.exec(text)?.[1]), 0)).toBe(2 * NEW_OWNERS)
+      expect(await audit(database)).toEqual([])
+      expect(await verified(database.url)).toEqual([])
+    },
+    PATIENCE_MS,
+  )
 
   it.each([MAIL, SMS])(
     '$name: are never overdrawn, while members move and parents change',

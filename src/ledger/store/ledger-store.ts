@@ -157,9 +157,16 @@ export class LedgerStore<Q extends QuotaRow> {
     )
   }
 
-  /** The number of owners that a principal has brought in since a time. */
-  async broughtSince(transaction: Transaction, callerId: string, since: Instant): Promise<number> {
-    const { owner } = this
+  /**
+   * The number of owners that a principal has brought in since a time. Its row is written first, so that transactions
+   * that bring in owners of one principal follow one another, also on different nodes of a cluster.
+   */
+  async broughtSince(transaction: Transaction, callerId: string, since: Instant, now: Instant): Promise<number> {
+    const { owner, caller } = this
+    await transaction.execute(
+      `UPDATE ${caller.table} SET ${caller.column('spentAt')} = ? WHERE ${caller.column('id')} = ?`,
+      [caller.bind('spentAt', now), callerId],
+    )
     const [row] = await transaction.rows(
       `SELECT COUNT(*) AS n FROM ${owner.readBy(transaction.dialect, ['broughtBy', 'broughtAt'])} ` +
         `WHERE ${owner.column('broughtBy')} = ? AND ${owner.column('broughtAt')} > ?`,
@@ -259,6 +266,7 @@ export class LedgerStore<Q extends QuotaRow> {
 
   /** The owners that have a lock row, locked or not. */
   async existingOwnerIds(transaction: Transaction, ownerIds: readonly number[]): Promise<number[]> {
+    if (ownerIds.length === 0) return []
     const { sql, values } = this.ownerRows(transaction.dialect, ownerIds, '')
     return (await transaction.rows(sql, values)).map((row) => Number(row['id']))
   }

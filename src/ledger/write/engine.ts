@@ -482,15 +482,19 @@ export class Engine<Q extends QuotaRow> {
     const at = this.clock.now()
     const refused: number[] = []
     for (const [callerId, group] of groupBy([...callers], ([, caller]) => caller)) {
-      const ownerIds = group.map(([ownerId]) => ownerId)
-      const brought = await this.transactions.write(async (transaction) => {
-        const known = await this.store.broughtSince(transaction, callerId, at - HOUR_MS)
+      const unseen = group.map(([ownerId]) => ownerId)
+      const { brought, beyond } = await this.transactions.write(async (transaction) => {
+        const known = await this.store.broughtSince(transaction, callerId, at - HOUR_MS, at)
         const room = Math.max(0, this.newOwnersPerHour - known)
-        if (room > 0) await this.store.ensureOwners(transaction, ownerIds.slice(0, room), { callerId, at })
-        return room
+        // Another batch may have brought some of them in meanwhile.
+        const existing = new Set(await this.store.existingOwnerIds(transaction, unseen))
+        const missing = unseen.filter((ownerId) => !existing.has(ownerId))
+        const wanted = missing.slice(0, room)
+        if (wanted.length > 0) await this.store.ensureOwners(transaction, wanted, { callerId, at })
+        return { brought: wanted.length, beyond: missing.slice(room) }
       })
-      refused.push(...ownerIds.slice(brought))
-      this.observer?.firstSeen(Math.min(brought, ownerIds.length))
+      refused.push(...beyond)
+      this.observer?.firstSeen(brought)
     }
     return refused
   }
