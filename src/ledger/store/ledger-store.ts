@@ -570,10 +570,10 @@ export class LedgerStore<Q extends QuotaRow> {
     const edited = [...workingSet.editedQuotas.values()]
     const counted = workingSet.changedCounters().filter(({ id }) => !workingSet.editedQuotas.has(id))
     await this.update(transaction, this.quota, [
-      ...edited.map((quota) => ({
-        id: quota.id,
-        values: pick(searchable(workingSet.stored(quota)), this.quota.updated),
-      })),
+      ...edited.map((quota) => {
+        const stored = workingSet.stored(quota)
+        return { id: quota.id, values: pick(searchable(stored), workingSet.columnsToWrite(stored, this.quota.updated)) }
+      }),
       ...counted.map(({ id, values }) => ({ id, values: values as Partial<Q> })),
     ])
   }
@@ -751,13 +751,17 @@ export class LedgerStore<Q extends QuotaRow> {
       const bound: Scalar[] = []
       const sets = [...properties].map((property) => {
         const column = codec.column(property)
-        const cases = part
+        const rows = part
           .filter(({ values }) => property in values)
-          .map((row) => {
-            bound.push(row.id, codec.bind(property, row.values[property]))
-            return 'WHEN ? THEN ?'
-          })
-        return `${column} = CASE ${id} ${cases.join(' ')} ELSE ${column} END`
+          .map(({ id, values }) => ({ id, value: codec.bind(property, values[property]) }))
+        const [first] = rows
+        // A CASE is searched for each row: not for members' counts that follow the same edit.
+        if (first !== undefined && rows.length === part.length && rows.every(({ value }) => value === first.value)) {
+          bound.push(first.value)
+          return `${column} = ?`
+        }
+        bound.push(...rows.flatMap((row) => [row.id, row.value]))
+        return `${column} = CASE ${id} ${rows.map(() => 'WHEN ? THEN ?').join(' ')} ELSE ${column} END`
       })
       const ids = part.map((row) => row.id)
       await transaction.later(`UPDATE ${codec.table} SET ${sets.join(', ')} WHERE ${id} IN (${placeholders(ids)})`, [

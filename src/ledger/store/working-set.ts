@@ -563,6 +563,15 @@ export class WorkingSet<Q extends QuotaRow> {
     for (const count of this.outdated) if (count.ownerId === ownerId) this.editedQuotas.set(count.id, count)
   }
 
+  /** Those columns of an edited quota that may differ from its row: of a member's count, only those that do. */
+  columnsToWrite(stored: Q, columns: readonly (keyof Q & string)[]): readonly (keyof Q & string)[] {
+    // Of a count, the whole row was kept.
+    const before = this.loaded.get(stored.id) as unknown as Q | undefined
+    if (stored.follows === null || before === undefined) return columns
+    const differs = (name: keyof Q & string): boolean => stored[name] !== before[name]
+    return columns.filter((name) => differs(name === 'labelSearch' ? 'label' : name))
+  }
+
   /** Is there anything to write? */
   get changed(): boolean {
     return (

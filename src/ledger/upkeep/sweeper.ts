@@ -17,6 +17,8 @@ const EVERY_MS = 2_000
 const STEP = 500
 /** The maximum number of members' counts per step. */
 const COUNTS_STEP = 200
+/** From how many steps an instance chooses its next one. */
+const COUNTS_APART = 8
 
 /** Lets requests run between two steps: on SQLite, a step blocks the event loop. */
 async function yieldToRequests(): Promise<void> {
@@ -116,26 +118,37 @@ export class Sweeper<Q extends QuotaRow> {
     return rows.length
   }
 
-  /** Writes the settings of outdated counts, owner by owner: an edit of what they follow may have changed many. */
+  /**
+   * Writes the settings of outdated counts, owner by owner: an edit of what they follow may have changed many.
+   * @throws the first failure, after all others: an owner that another session keeps locked stops nobody else
+   */
   private async followCounts(): Promise<void> {
-    let first: number | undefined
+    // What remains after its step is not tried again at once.
+    const tried = new Set<number>()
+    const failures: unknown[] = []
     for (;;) {
-      const ownerIds = await this.outdatedOwners()
-      await Promise.all([...new Set(ownerIds)].map(async (ownerId) => this.ledger.follow(ownerId)))
-      // What remains after its step is not retried at once.
-      if (ownerIds.length < COUNTS_STEP || ownerIds[0] === first) return
-      first = ownerIds[0]
+      const found = await this.outdatedOwners()
+      const ownerIds = new Set(found.filter((ownerId) => !tried.has(ownerId)))
+      const results = await Promise.allSettled([...ownerIds].map(async (ownerId) => this.ledger.follow(ownerId)))
+      for (const result of results) if (result.status === 'rejected') failures.push(result.reason)
+      for (const ownerId of ownerIds) tried.add(ownerId)
+      if (found.length < COUNTS_STEP || ownerIds.size === 0) break
       await yieldToRequests()
     }
+    if (failures.length > 0) throw failures[0]
   }
 
   private async outdatedOwners(): Promise<number[]> {
     const { table, where } = new GroupStore(this.ledger.store).copiesBehind(this.transactions.dialect)
     const ownerId = this.ledger.store.quota.column('ownerId')
-    const rows = await this.transactions.read((transaction) =>
-      transaction.rows(`SELECT c.${ownerId} AS owner_id FROM ${table} ${where} LIMIT ${COUNTS_STEP}`),
-    )
-    return rows.map((row) => Number(row['owner_id']))
+    // Of some further on, since other instances look for them, too.
+    const rows = async (from: number) =>
+      this.transactions.read((transaction) =>
+        transaction.rows(`SELECT c.${ownerId} AS owner_id FROM ${table} ${where} LIMIT ${COUNTS_STEP} OFFSET ${from}`),
+      )
+    const further = await rows(COUNTS_STEP * Math.floor(Math.random() * COUNTS_APART))
+    const found = further.length === COUNTS_STEP ? further : await rows(0)
+    return found.map((row) => Number(row['owner_id']))
   }
 
   /** Expires due holds. @returns their operation ids, the earliest first; at most those of one step */

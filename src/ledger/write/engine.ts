@@ -632,10 +632,12 @@ export class Engine<Q extends QuotaRow> {
   ): Promise<{ lockedIds: number[]; elsewhere: Set<number>; groups: GroupRow[]; quotas: Q[] }> {
     const editedIds = [...new Set(requests.flatMap(({ ownerId }) => groupOf(ownerId) ?? []))]
     const others = [...also].flatMap((ownerId) => groupOf(ownerId) ?? [])
-    const groupIds = [...new Set([...[...chains.values()].flat(), ...editedIds, ...others])]
-    const elsewhere = new Set<number>()
-    // Counts of an owner in no group have left, which is written, too.
+    // Counts of an owner in no group have left, which is written, too. To follow changes nothing that is shared.
     const following = requests.flatMap(({ command, ownerId }) => (command.kind === 'follow' ? [ownerId] : []))
+    const drawing = new Set(requests.flatMap(({ command, ownerId }) => (command.kind === 'follow' ? [] : [ownerId])))
+    const drawn = new Map([...chains].filter(([ownerId]) => drawing.has(ownerId)))
+    const groupIds = [...new Set([...[...drawn.values()].flat(), ...editedIds, ...others])]
+    const elsewhere = new Set<number>()
     const memberIds = [...new Set([...chains.keys(), ...following])]
     if (groupIds.length + memberIds.length === 0) return { lockedIds: [], elsewhere, groups: [], quotas: [] }
     const wanted = { groupIds, memberIds, editedIds, quotaIds, skipLocked, now: this.clock.now() }
@@ -651,7 +653,7 @@ export class Engine<Q extends QuotaRow> {
       const rowless = unlocked.filter((id) => !elsewhere.has(id))
       if (rowless.length > 0) throw new LockRowsMissing(rowless)
     }
-    this.noteRoots(chains, locked)
+    this.noteRoots(drawn, locked)
     return { ...found, elsewhere }
   }
 
