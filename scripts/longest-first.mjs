@@ -24,6 +24,7 @@ const WAITING = {
   'clocks.slow': 100,
   'abuse-reads.slow': 75,
   'console-work.slow': 70,
+  'groups-scale.slow': 60,
   'stopped-instance.slow': 60,
 }
 /** The time for a line of a spec without an application, relative to other lines. */

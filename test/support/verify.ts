@@ -9,11 +9,13 @@ import { MAIL } from '../../src/mail-quota/mail.channel.js'
 import type { TestApp } from './app.js'
 
 /**
- * The output of `npm run verify` for a database on a server, without its notes.
+ * The output of `npm run verify` for a database, without its notes.
+ * @param url a DATABASE_URL
  * @param clock that of the service
  */
 export async function verified(url: string, clock: Clock = new SystemClock()): Promise<string[]> {
-  const config: DatabaseConfig = { kind: 'mysql', url, poolSize: 2 }
+  const [, path] = /^sqlite:(.*)$/.exec(url) ?? []
+  const config: DatabaseConfig = path === undefined ? { kind: 'mysql', url, poolSize: 2 } : { kind: 'sqlite', path }
   const dataSource = await new DataSource(dataSourceOptions(config, ENTITIES, 'service')).initialize()
   const transactions = new TransactionRunner(dataSource)
   try {
