@@ -26,7 +26,7 @@ describe('events', () => {
   it('are walked to the end for now, with the filter on each page', async () => {
     const network = feedOf(() => 5)
     const feed = events(network.client.mail, { accountId: 7, type: 'quota.threshold_reached', pageSize: 2 })
-    const seen: number[] = []
+    const seen: (number | null)[] = []
     for await (const one of feed) {
       seen.push(one.quotaId)
       if (one.type === 'quota.threshold_reached') expect(one.data.operationId).toBe(null)
@@ -50,7 +50,7 @@ describe('events', () => {
       if (quotaId === 3) break
     }
     expect(cursor).toBe('2')
-    const seen: number[] = []
+    const seen: (number | null)[] = []
     for await (const { quotaId } of events(client.sms, { after: cursor })) seen.push(quotaId)
     expect(seen).toEqual([2, 3, 4])
   })
@@ -59,7 +59,7 @@ describe('events', () => {
     let count = 1
     const network = feedOf(() => count)
     const ending = new AbortController()
-    const seen: number[] = []
+    const seen: (number | null)[] = []
     const following = (async () => {
       for await (const { quotaId } of events(network.client.mail, {}, { signal: ending.signal }).follow({
         everyMs: 1000,

@@ -3,9 +3,9 @@ import type { QuotaClient } from './client.js'
 import type { Call, CallOptions, Transport } from './transport.js'
 import type { AnyChannel, WebhookEndpoint, WebhookReplay, WebhookTest } from './types.js'
 
-export type { ThresholdReached, WebhookEndpoint, WebhookReplay, WebhookTest } from './types.js'
+export type { RefusedSpell, ThresholdReached, WebhookEndpoint, WebhookReplay, WebhookTest } from './types.js'
 
-/** An event of a quota. Names in `data` are in camelCase, too. */
+/** An event of a quota, or of an owner, whose `quotaId` is null. Names in `data` are in camelCase, too. */
 export type QuotaEvent<Channel extends AnyChannel> = Channel['eventsPage']['items'][number]
 
 /** Selects events; `after` is the `cursor` of an earlier feed, or `latest`. */

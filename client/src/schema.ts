@@ -146,7 +146,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** List the events of quotas, oldest first */
+        /** List the events of quotas and owners, oldest first */
         get: operations["smsOfficeEvents"];
         put?: never;
         post?: never;
@@ -835,7 +835,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** List the events of quotas, oldest first */
+        /** List the events of quotas and owners, oldest first */
         get: operations["mailOfficeEvents"];
         put?: never;
         post?: never;
@@ -2691,7 +2691,7 @@ export interface components {
             at: string;
             /**
              * Format: int64
-             * @description The group of the quota; null: none.
+             * @description The group of the quota, or the one that the owner belonged to then; null: none.
              * @example null
              */
             group_id: number | null;
@@ -2877,7 +2877,7 @@ export interface components {
              */
             next_after: string;
             /** @description The events. */
-            items: (components["schemas"]["MailThresholdEvent"] | components["schemas"]["MailChangeEvent"])[];
+            items: (components["schemas"]["MailThresholdEvent"] | components["schemas"]["MailChangeEvent"] | components["schemas"]["MailOwnerEvent"])[];
         };
         MailExpiringPage: {
             /**
@@ -3293,6 +3293,45 @@ export interface components {
              */
             account_id: number;
         };
+        MailOwnerEvent: {
+            /**
+             * Format: uuid
+             * @description Id of the event, a UUIDv7.
+             * @example 01939f3e-5c00-7a6b-8c1d-2e3f4a5b6c7d
+             */
+            id: string;
+            /**
+             * Format: date-time
+             * @description Time of the event.
+             * @example 2026-12-01T00:00:00.000Z
+             */
+            at: string;
+            /**
+             * Format: int64
+             * @description The group of the quota, or the one that the owner belonged to then; null: none.
+             * @example null
+             */
+            group_id: number | null;
+            /**
+             * @description The type of event.
+             * @example owner.refused
+             * @enum {string}
+             */
+            type: "owner.refused" | "owner.recovered";
+            /**
+             * @description Always null: the event is about the owner.
+             * @example null
+             */
+            quota_id: null;
+            /** @description The refusals. */
+            data: components["schemas"]["RefusedSpell"];
+            /**
+             * Format: int64
+             * @description The account.
+             * @example 7
+             */
+            account_id: number;
+        };
         MailOwnersPage: {
             /**
              * Format: int64
@@ -3569,7 +3608,7 @@ export interface components {
             at: string;
             /**
              * Format: int64
-             * @description The group of the quota; null: none.
+             * @description The group of the quota, or the one that the owner belonged to then; null: none.
              * @example null
              */
             group_id: number | null;
@@ -4202,6 +4241,32 @@ export interface components {
             /** @description The counts. */
             items: components["schemas"]["Refusal"][];
         };
+        RefusedSpell: {
+            /**
+             * @description Why its consumes and reservations are refused; `quota_observed`: they succeed, and an `observe` cap would have refused them.
+             * @example quota_exceeded
+             * @enum {string}
+             */
+            code: "quota_exceeded" | "no_active_quota" | "quota_observed";
+            /**
+             * Format: date-time
+             * @description Time of the first of these refusals; with the owner and the code, it identifies them in all of their events.
+             * @example 2026-12-01T00:00:00.000Z
+             */
+            since: string;
+            /**
+             * Format: int64
+             * @description Number of them so far; the last seconds may be missing.
+             * @example 41
+             */
+            count: number;
+            /**
+             * Format: int64
+             * @description Sum of the requested amounts so far, at most 2^53-1.
+             * @example 4100
+             */
+            requested: number;
+        };
         RefusingQuota: {
             /**
              * Format: int64
@@ -4458,7 +4523,7 @@ export interface components {
             at: string;
             /**
              * Format: int64
-             * @description The group of the quota; null: none.
+             * @description The group of the quota, or the one that the owner belonged to then; null: none.
              * @example null
              */
             group_id: number | null;
@@ -4638,7 +4703,7 @@ export interface components {
              */
             next_after: string;
             /** @description The events. */
-            items: (components["schemas"]["SmsThresholdEvent"] | components["schemas"]["SmsChangeEvent"])[];
+            items: (components["schemas"]["SmsThresholdEvent"] | components["schemas"]["SmsChangeEvent"] | components["schemas"]["SmsOwnerEvent"])[];
         };
         SmsExpiringPage: {
             /**
@@ -5048,6 +5113,45 @@ export interface components {
              */
             user_id: number;
         };
+        SmsOwnerEvent: {
+            /**
+             * Format: uuid
+             * @description Id of the event, a UUIDv7.
+             * @example 01939f3e-5c00-7a6b-8c1d-2e3f4a5b6c7d
+             */
+            id: string;
+            /**
+             * Format: date-time
+             * @description Time of the event.
+             * @example 2026-12-01T00:00:00.000Z
+             */
+            at: string;
+            /**
+             * Format: int64
+             * @description The group of the quota, or the one that the owner belonged to then; null: none.
+             * @example null
+             */
+            group_id: number | null;
+            /**
+             * @description The type of event.
+             * @example owner.refused
+             * @enum {string}
+             */
+            type: "owner.refused" | "owner.recovered";
+            /**
+             * @description Always null: the event is about the owner.
+             * @example null
+             */
+            quota_id: null;
+            /** @description The refusals. */
+            data: components["schemas"]["RefusedSpell"];
+            /**
+             * Format: int64
+             * @description The user.
+             * @example 7
+             */
+            user_id: number;
+        };
         SmsOwnersPage: {
             /**
              * Format: int64
@@ -5318,7 +5422,7 @@ export interface components {
             at: string;
             /**
              * Format: int64
-             * @description The group of the quota; null: none.
+             * @description The group of the quota, or the one that the owner belonged to then; null: none.
              * @example null
              */
             group_id: number | null;
@@ -5875,7 +5979,7 @@ export interface components {
              *       "quota.threshold_reached"
              *     ]
              */
-            types: ("quota.threshold_reached" | "quota.created" | "quota.updated" | "quota.deleted" | "quota.restored" | "quota.reset")[];
+            types: ("quota.threshold_reached" | "quota.created" | "quota.updated" | "quota.deleted" | "quota.restored" | "quota.reset" | "owner.refused" | "owner.recovered")[];
             /**
              * @description The channels whose events it receives.
              * @example [
@@ -6267,8 +6371,8 @@ export interface operations {
                 /** @description Returns only events after this cursor: the `next_after` of an earlier page, or `latest` for the end of the feed. Default: the first event that is kept. */
                 after?: string;
                 /** @description Returns only events of this type. */
-                type?: "quota.threshold_reached" | "quota.created" | "quota.updated" | "quota.deleted" | "quota.restored" | "quota.reset";
-                /** @description Returns only events of quotas of this group. */
+                type?: "quota.threshold_reached" | "quota.created" | "quota.updated" | "quota.deleted" | "quota.restored" | "quota.reset" | "owner.refused" | "owner.recovered";
+                /** @description Returns only events of this group: of its quotas, and of owners that belonged to it then. */
                 group_id?: number;
                 /** @description Returns only events of this quota. */
                 quota_id?: number;
@@ -7566,8 +7670,8 @@ export interface operations {
                 /** @description Returns only events after this cursor: the `next_after` of an earlier page, or `latest` for the end of the feed. Default: the first event that is kept. */
                 after?: string;
                 /** @description Returns only events of this type. */
-                type?: "quota.threshold_reached" | "quota.created" | "quota.updated" | "quota.deleted" | "quota.restored" | "quota.reset";
-                /** @description Returns only events of quotas of this group. */
+                type?: "quota.threshold_reached" | "quota.created" | "quota.updated" | "quota.deleted" | "quota.restored" | "quota.reset" | "owner.refused" | "owner.recovered";
+                /** @description Returns only events of this group: of its quotas, and of owners that belonged to it then. */
                 group_id?: number;
                 /** @description Returns only events of this quota. */
                 quota_id?: number;

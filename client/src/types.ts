@@ -58,6 +58,8 @@ export interface BatchRefused extends Body<'BatchRefused'> {}
 
 /** The event of a quota that reached thresholds. */
 export interface ThresholdReached extends Body<'PassedThresholds'> {}
+/** The refusals that an event of an owner tells of. */
+export interface RefusedSpell extends Body<'RefusedSpell'> {}
 /** An endpoint that receives events; the operator configures it in a file. */
 export interface WebhookEndpoint extends Body<'Webhook'> {}
 /** The result of a test message. */

@@ -13,12 +13,15 @@ import {
   ResponseText,
 } from '../http/field.decorator.js'
 import { parseEventCursor } from '../ledger/feed/event-reader.js'
-import { EVENT_TYPES, type EventType } from '../quota/event-type.js'
+import { REFUSAL_CODES, type RefusalCode } from '../ledger/rows/refusal.entity.js'
+import { EVENT_TYPES, type EventType, OWNER_EVENT_TYPES, type OwnerEventType } from '../quota/event-type.js'
 import { MAX_AMOUNT } from '../quota/quota.js'
 import { MAX_THRESHOLDS } from '../quota/threshold.js'
 
 const THRESHOLD_REACHED = 'quota.threshold_reached' satisfies EventType
-const OF_CHANGES = EVENT_TYPES.filter((type) => type !== THRESHOLD_REACHED)
+type ChangeEventType = Exclude<EventType, typeof THRESHOLD_REACHED | OwnerEventType>
+const OTHERS: readonly EventType[] = [THRESHOLD_REACHED, ...OWNER_EVENT_TYPES]
+const OF_CHANGES = EVENT_TYPES.filter((type) => !OTHERS.includes(type))
 
 /** Selects events; each channel adds the owner. All conditions must hold. */
 export abstract class EventsFields {
@@ -30,7 +33,7 @@ export abstract class EventsFields {
   @ChoiceField(EVENT_TYPES, { optional: true, example: THRESHOLD_REACHED })
   type?: EventType
 
-  /** Returns only events of quotas of this group. */
+  /** Returns only events of this group: of its quotas, and of owners that belonged to it then. */
   @IdField({ optional: true, example: 5 })
   group_id?: number
 
@@ -60,10 +63,13 @@ abstract class EventFields {
   @ResponseInstant()
   at!: string
 
-  /** The group of the quota; null: none. */
+  /** The group of the quota, or the one that the owner belonged to then; null: none. */
   @ResponseId({ nullable: true, example: null })
   group_id!: number | null
+}
 
+/** The fields of every event of a quota. */
+abstract class QuotaEventFields extends EventFields {
   /** Id of the quota. */
   @ResponseId({ example: 12 })
   quota_id!: number
@@ -104,7 +110,7 @@ export class PassedThresholdsDto {
 }
 
 /** The event of a quota that reached thresholds; each channel adds the owner. */
-export abstract class ThresholdEventFields extends EventFields {
+export abstract class ThresholdEventFields extends QuotaEventFields {
   /** The type of event. */
   @ResponseChoice([THRESHOLD_REACHED])
   type!: typeof THRESHOLD_REACHED
@@ -115,8 +121,45 @@ export abstract class ThresholdEventFields extends EventFields {
 }
 
 /** The event of a change of a quota; each channel adds the owner and the change. */
-export abstract class ChangeEventFields extends EventFields {
+export abstract class ChangeEventFields extends QuotaEventFields {
   /** The type of event. */
   @ResponseChoice(OF_CHANGES)
-  type!: Exclude<EventType, typeof THRESHOLD_REACHED>
+  type!: ChangeEventType
+}
+
+/** Refusals of an owner with one code, from the first one until an hour has passed without any. */
+export class RefusedSpellDto {
+  /** Why its consumes and reservations are refused; `quota_observed`: they succeed, and an `observe` cap would have refused them. */
+  @ResponseChoice(REFUSAL_CODES)
+  code!: RefusalCode
+
+  /** Time of the first of these refusals; with the owner and the code, it identifies them in all of their events. */
+  @ResponseInstant()
+  since!: string
+
+  /** Number of them so far; the last seconds may be missing. */
+  @ResponseInteger({ min: 1, example: 41 })
+  count!: number
+
+  /** Sum of the requested amounts so far, at most 2^53-1. */
+  @ResponseInteger({ min: 1, example: 4100 })
+  requested!: number
+}
+
+/**
+ * The event of an owner whose requests are refused: `owner.refused` when that begins and on each further UTC day,
+ * `owner.recovered` after an hour without refusals. Each channel adds the owner.
+ */
+export abstract class OwnerEventFields extends EventFields {
+  /** The type of event. */
+  @ResponseChoice(OWNER_EVENT_TYPES)
+  type!: OwnerEventType
+
+  /** Always null: the event is about the owner. */
+  @ResponseSchema({ type: 'null' }, { example: null })
+  quota_id!: null
+
+  /** The refusals. */
+  @ResponseObject(() => RefusedSpellDto)
+  data!: RefusedSpellDto
 }

@@ -72,7 +72,7 @@ export function reportController({ dto, owner }: ChannelApi) {
       return this.reports.expiring(caller, query)
     }
 
-    /** List the events of quotas, oldest first */
+    /** List the events of quotas and owners, oldest first */
     @Get('events')
     @ApiOkResponse({ type: dto.EventsPage })
     @Problems('cursor_expired')

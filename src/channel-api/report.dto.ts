@@ -24,7 +24,13 @@ import { MAX_AMOUNT } from '../quota/quota.js'
 import type { Instant } from '../time/instant.js'
 import type { ChannelApiOptions } from './channel-api-options.js'
 import { dtoClass } from './dto-class.js'
-import { ChangeEventFields, EventsFields, EventsPageFields, ThresholdEventFields } from './event.dto.js'
+import {
+  ChangeEventFields,
+  EventsFields,
+  EventsPageFields,
+  OwnerEventFields,
+  ThresholdEventFields,
+} from './event.dto.js'
 import { periodViolations, periodOf } from './period.js'
 import { ChangeFields, PageFields, type QuotaFields, SummaryFields } from './quota.dto.js'
 
@@ -283,6 +289,10 @@ export function reportDtos({ schema, channel, owner }: ChannelApiOptions, Quota:
     data: ResponseObject(() => Change, { description: 'The change.' }),
   })
 
+  const OwnerEvent = dtoClass(`${schema}OwnerEvent`, OwnerEventFields, {
+    [field]: ResponseId({ description: `The ${owner.noun}.` }),
+  })
+
   return {
     OwnersPage: dtoClass(
       `${schema}OwnersPage`,
@@ -305,7 +315,7 @@ export function reportDtos({ schema, channel, owner }: ChannelApiOptions, Quota:
     }),
     EventsQuery: dtoClass(`${schema}EventsQuery`, EventsFields, onlyOwners),
     EventsPage: dtoClass(`${schema}EventsPage`, EventsPageFields, {
-      items: ResponseForms([ThresholdEvent, ChangeEvent], { description: 'The events.' }),
+      items: ResponseForms([ThresholdEvent, ChangeEvent, OwnerEvent], { description: 'The events.' }),
     }),
   }
 }

@@ -6,7 +6,7 @@ import { Upkeep } from '../../src/ledger/upkeep/upkeep.js'
 import type { QuotaRow } from '../../src/ledger/rows/quota.entity.js'
 import type { TestApp } from './app.js'
 import type { ChannelApi } from './channel-api.js'
-import { type Body, bodyOf, brokenFields, fresh, refusal } from './quota-api.js'
+import { type Body, bodyOf, brokenFields, fresh, ledgerOf, refusal } from './quota-api.js'
 
 const RESET = '2026-12-01T00:00:00.000Z'
 const END = '2027-01-01T00:00:00.000Z'
@@ -311,6 +311,29 @@ export function eventsContract(api: ChannelApi, app: () => TestApp): void {
       expect(refusal(await app().get(`${events}?after=${from}`))).toEqual([410, 'cursor_expired'])
       expect(await page(`?after=${end}`)).toEqual({ items: [], next_after: end })
       for (const { at } of (await page('?page_size=100')).items) expect(at > '2026-11-22').toBe(true)
+    })
+
+    it('forgets spells of refusals 31 days after they are over', async () => {
+      const owner = fresh()
+      await made(total(owner, { expire_at: '2028-01-01T00:00:00Z' }))
+      expect((await app().post(api.consume, { [api.owner]: owner, amount: 101 }, { key: `k-${fresh()}` })).status).toBe(
+        409,
+      )
+      const { refusals, spells } = ledgerOf(app(), api)
+      await refusals.flush()
+      app().clock.pass(2 * 3_600)
+      await spells.tell()
+      const kept = async () => {
+        await app()
+          .app.get<Upkeep<QuotaRow>>(channelToken({ name: api.channel }, Upkeep))
+          .round()
+        return (await app().app.get(DataSource).query(`SELECT * FROM ${api.channel}_spell WHERE owner_id = ${owner}`))
+          .length
+      }
+      app().clock.set('2026-12-22T12:00:00.000Z')
+      expect(await kept()).toBe(1)
+      app().clock.pass(0.001)
+      expect(await kept()).toBe(0)
     })
   })
 }

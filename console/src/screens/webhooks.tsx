@@ -45,7 +45,7 @@ export function WebhooksScreen(): ReactNode {
                 head: 'Events',
                 cell: ({ types, channels }) => (
                   <>
-                    {types.map((type) => type.replace('quota.', '').replace('_', ' ')).join(', ')}{' '}
+                    {types.map((type) => type.replace('quota.', '').replace(/[._]/, ' ')).join(', ')}{' '}
                     <span className="muted">({channels.join(', ')})</span>
                   </>
                 ),

@@ -261,6 +261,21 @@ function tablesOf({ prefix, ownerColumn, userColumn }: MigratedChannel): readonl
       indexes: [['owner_id', 'hour']],
     },
     {
+      name: `${prefix}_spell`,
+      columns: {
+        owner_id: key(integer),
+        code: key(ascii(16)),
+        stage: ascii(7),
+        due_at: instant,
+        since: instant,
+        last_at: instant,
+        count: integer,
+        requested: integer,
+        told_day: nullable(instant),
+      },
+      indexes: [['stage', 'due_at']],
+    },
+    {
       name: `${prefix}_usage_total`,
       columns: {
         owner_id: key(integer),
@@ -309,8 +324,8 @@ function tablesOf({ prefix, ownerColumn, userColumn }: MigratedChannel): readonl
         at: instant,
         owner_id: integer,
         group_id: nullable(integer),
-        quota_id: integer,
-        act_id: ascii(36),
+        quota_id: nullable(integer),
+        act_id: nullable(ascii(36)),
         change_id: nullable(integer),
         data_json: unicodeText,
       },

@@ -13,6 +13,7 @@ import type { OperationRow } from './operation.entity.js'
 import type { OwnerRow } from './owner.entity.js'
 import type { QuotaRow } from './quota.entity.js'
 import type { RefusalRow } from './refusal.entity.js'
+import type { SpellRow } from './spell.entity.js'
 import type { UsageTotalRow } from './usage-total.entity.js'
 
 /**
@@ -37,6 +38,7 @@ export interface Channel<Q extends QuotaRow = QuotaRow> {
   readonly hold: EntityClass<HoldRow>
   readonly change: EntityClass<ChangeRow>
   readonly refusal: EntityClass<RefusalRow>
+  readonly spell: EntityClass<SpellRow>
   readonly usageTotal: EntityClass<UsageTotalRow>
   readonly ledgerState: EntityClass<LedgerStateRow>
   readonly caller: EntityClass<CallerRow>
@@ -64,6 +66,7 @@ export type AnyChannel = Pick<
   | 'hold'
   | 'change'
   | 'refusal'
+  | 'spell'
   | 'usageTotal'
   | 'ledgerState'
   | 'caller'
@@ -77,8 +80,8 @@ export type AnyChannel = Pick<
 
 /** Every entity of a channel, for the data source. */
 export function entitiesOf(channel: AnyChannel): EntityClass<object>[] {
-  const { quota, owner, group, act, operation, allocation, hold, change, refusal, usageTotal } = channel
+  const { quota, owner, group, act, operation, allocation, hold, change, refusal, spell, usageTotal } = channel
   const { ledgerState, ledgerGate, caller, event, eventFeed } = channel
-  const usage = [quota, owner, group, act, operation, allocation, hold, change, refusal, usageTotal]
+  const usage = [quota, owner, group, act, operation, allocation, hold, change, refusal, spell, usageTotal]
   return [...usage, ledgerState, ledgerGate, caller, event, eventFeed]
 }

@@ -4,8 +4,8 @@ import type { EventType } from '../../quota/event-type.js'
 import type { Instant } from '../../time/instant.js'
 
 /**
- * An event of a quota, written in the transaction of its act. Later only `position` changes, once: from null to the
- * event's place in the feed (`EventSequencer`).
+ * An event of a quota, written in the transaction of its act, or one of an owner's refusals, written with its spell
+ * (`Spells`). Later only `position` changes, once: from null to the event's place in the feed (`EventSequencer`).
  *
  * An act has at most one event of each type for each quota; a unique index of each channel's entity enforces this.
  */
@@ -43,18 +43,19 @@ export abstract class EventRow {
   @Column({ ...INTEGER, name: 'owner_id' })
   ownerId!: number
 
-  /** The group of the quota; null: none. */
+  /** The group of the quota, or that the owner belongs to; null: none. */
   @Column({ ...INTEGER, name: 'group_id', nullable: true })
   groupId!: number | null
 
-  @Column({ ...INTEGER, name: 'quota_id' })
-  quotaId!: number
+  /** Null for an event of an owner. */
+  @Column({ ...INTEGER, name: 'quota_id', nullable: true })
+  quotaId!: number | null
 
-  /** Its act. */
-  @Column({ ...ascii(36), name: 'act_id' })
-  actId!: string
+  /** Its act; null for an event of an owner. */
+  @Column({ ...ascii(36), name: 'act_id', nullable: true })
+  actId!: string | null
 
-  /** Its change; null for a threshold. */
+  /** Its change; null if it tells of none. */
   @Column({ ...INTEGER, name: 'change_id', nullable: true })
   changeId!: number | null
 

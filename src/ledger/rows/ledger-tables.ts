@@ -13,6 +13,7 @@ import { LedgerStateRow } from './ledger-state.entity.js'
 import { OperationRow } from './operation.entity.js'
 import { OwnerRow } from './owner.entity.js'
 import { RefusalRow } from './refusal.entity.js'
+import { SpellRow } from './spell.entity.js'
 import { UsageTotalRow } from './usage-total.entity.js'
 
 /**
@@ -29,6 +30,7 @@ export function ledgerTables(channel: string): Omit<Channel, 'name' | 'subjects'
     hold: tableOf(`${channel}_hold`, HoldRow),
     change: tableOf(`${channel}_change`, ChangeRow),
     refusal: tableOf(`${channel}_refusal`, RefusalRow),
+    spell: tableOf(`${channel}_spell`, SpellRow),
     usageTotal: tableOf(`${channel}_usage_total`, UsageTotalRow),
     ledgerState: tableOf(`${channel}_ledger_state`, LedgerStateRow),
     caller: tableOf(`${channel}_caller`, CallerRow),

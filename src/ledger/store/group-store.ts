@@ -71,17 +71,22 @@ export class GroupStore<Q extends QuotaRow> {
     return chain
   }
 
+  /** The group that each owner belongs to, by name or by default; null: none. */
+  async groupsOf(transaction: Transaction, ownerIds: readonly number[]): Promise<Map<number, number | null>> {
+    const [rows = [], [row] = []] = await transaction.all([
+      this.store.ownerRows(transaction.dialect, ownerIds, ''),
+      this.gateRow(transaction.dialect, ''),
+    ])
+    const owners = lockedOwners(rows)
+    const byDefault = row === undefined ? null : this.store.gate.decode(row).defaultGroupId
+    return new Map(ownerIds.map((ownerId) => [ownerId, owners.get(ownerId)?.groupId ?? byDefault]))
+  }
+
   /** The groups of each owner's chain, nearest first; owners in no group are omitted. */
   async chainsOf(transaction: Transaction, ownerIds: readonly number[]): Promise<Map<number, readonly number[]>> {
-    const { sql, values } = this.store.ownerRows(transaction.dialect, ownerIds, '')
-    const owners = lockedOwners(await transaction.rows(sql, values))
-    const gate = this.gateRow(transaction.dialect, '')
-    const [row] = await transaction.rows(gate.sql, gate.values)
-    const byDefault = row === undefined ? null : this.store.gate.decode(row).defaultGroupId
     const chains = new Map<number, readonly number[]>()
     const known = new Map<number, readonly number[]>()
-    for (const ownerId of ownerIds) {
-      const groupId = owners.get(ownerId)?.groupId ?? byDefault
+    for (const [ownerId, groupId] of await this.groupsOf(transaction, ownerIds)) {
       if (groupId === null) continue
       const chain = known.get(groupId) ?? (await this.chainOf(transaction, groupId))
       known.set(groupId, chain)

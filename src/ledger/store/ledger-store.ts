@@ -25,6 +25,7 @@ import type { OperationRow } from '../rows/operation.entity.js'
 import type { OwnerRow } from '../rows/owner.entity.js'
 import type { QuotaRow } from '../rows/quota.entity.js'
 import type { RefusalRow } from '../rows/refusal.entity.js'
+import type { SpellRow } from '../rows/spell.entity.js'
 import type { UsageTotalRow } from '../rows/usage-total.entity.js'
 import type { MadeBy } from './answers.js'
 import { isPlain, plainOperation, plainRow, wholeAct } from './plain-consume.js'
@@ -105,6 +106,7 @@ export class LedgerStore<Q extends QuotaRow> {
   readonly owner: RowCodec<OwnerRow>
   readonly group: RowCodec<GroupRow>
   readonly refusal: RowCodec<RefusalRow>
+  readonly spell: RowCodec<SpellRow>
   readonly usageTotal: RowCodec<UsageTotalRow>
   readonly state: RowCodec<LedgerStateRow>
   readonly gate: RowCodec<LedgerGateRow>
@@ -126,6 +128,7 @@ export class LedgerStore<Q extends QuotaRow> {
     this.hold = RowCodec.of(dataSource, channel.hold)
     this.change = RowCodec.of(dataSource, channel.change)
     this.refusal = RowCodec.of(dataSource, channel.refusal)
+    this.spell = RowCodec.of(dataSource, channel.spell)
     this.usageTotal = RowCodec.of(dataSource, channel.usageTotal)
     this.state = RowCodec.of(dataSource, channel.ledgerState)
     this.caller = RowCodec.of(dataSource, channel.caller)
@@ -728,7 +731,8 @@ export class LedgerStore<Q extends QuotaRow> {
     return found
   }
 
-  private async insert<T extends object>(
+  /** Inserts rows, none of which exists. */
+  async insert<T extends object>(
     transaction: Transaction,
     codec: RowCodec<T>,
     rows: readonly Partial<T>[],

@@ -1,9 +1,11 @@
-import type { EventType } from '../../quota/event-type.js'
+import type { EventType, OwnerEventType } from '../../quota/event-type.js'
 import type { QuotaState } from '../../quota/quota.js'
+import type { Spell } from '../../quota/spell.js'
 import { formatInstant } from '../../time/instant.js'
 import type { ChangeAction, ChangeRow } from '../rows/change.entity.js'
 import type { AnyChannel } from '../rows/channel.js'
 import type { EventRow } from '../rows/event.entity.js'
+import type { RefusalCode } from '../rows/refusal.entity.js'
 import { storedJson } from '../rows/stored-json.js'
 import { changeView, shownOwner } from './answers.js'
 
@@ -12,7 +14,7 @@ export interface EventView {
   id: string
   type: EventType
   at: string
-  quota_id: number
+  quota_id: number | null
   group_id: number | null
   data: object
 }
@@ -70,6 +72,18 @@ export function eventOfThresholds(
     operation_id: operationId,
   }
   return { type: 'quota.threshold_reached', at, ownerId, groupId, quotaId, actId, data: storedJson(data) }
+}
+
+/** The event of a spell of refusals. @param groupId the group that the owner belongs to */
+export function eventOfSpell(
+  type: OwnerEventType,
+  spell: Spell & { ownerId: number; code: RefusalCode },
+  groupId: number | null,
+  at: number,
+): NewEvent {
+  const { ownerId, code, since, count, requested } = spell
+  const data = storedJson({ code, since: formatInstant(since), count, requested })
+  return { type, at, ownerId, groupId, quotaId: null, actId: null, data }
 }
 
 /** Shows an event. The same row always results in the same text. */

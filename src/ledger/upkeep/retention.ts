@@ -170,6 +170,29 @@ export class Retention<Q extends QuotaRow> {
     return affected
   }
 
+  /** Removes spells that are over, by their last refusal. @returns how many */
+  async removeSpells(cutoff: Instant): Promise<number> {
+    const { spell } = this.store
+    const [stage, due, ownerId] = [spell.column('stage'), spell.column('dueAt'), spell.column('ownerId')]
+    const old = `${stage} = 'over' AND ${due} < ?`
+    const before = spell.bind('dueAt', cutoff)
+    const rows = await this.transactions.read((transaction) =>
+      transaction.rows(
+        `SELECT ${ownerId} AS id FROM ${spell.readBy(transaction.dialect, ['stage', 'dueAt'])} WHERE ${old} ORDER BY ${due} LIMIT ${STEP}`,
+        [before],
+      ),
+    )
+    const ids = [...new Set(rows.map((row) => Number(row['id'])))].sort((a, b) => a - b)
+    if (ids.length === 0) return 0
+    const { affected } = await this.transactions.write((transaction) =>
+      transaction.execute(`DELETE FROM ${spell.table} WHERE ${ownerId} IN (${placeholders(ids)}) AND ${old}`, [
+        ...ids,
+        before,
+      ]),
+    )
+    return affected
+  }
+
   private async confirmedCutoff(transaction: Transaction, days: number): Promise<Instant> {
     return cutoffAt(await this.clock.confirmed(async () => presentOf(transaction)), days)
   }

@@ -138,6 +138,7 @@ export class Upkeep<Q extends QuotaRow> implements OnApplicationBootstrap, OnMod
   private async removeOld({ removedTo, foldedTo }: LedgerStateRow): Promise<void> {
     if (!this.clock.steadyForRemoval) return
     await this.paced(async () => (await this.retention.removeHours(oldestKept(this.clock.now()))) > 0)
+    await this.paced(async () => (await this.retention.removeSpells(oldestKept(this.clock.now()))) > 0)
     await this.paced(async () => {
       const removed = await this.retention.removeEvents()
       this.observer?.removed('event', removed)

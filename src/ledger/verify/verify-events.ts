@@ -1,7 +1,7 @@
 import { instantFromStore } from '../../database/column.js'
 import type { RawRow } from '../../database/row-codec.js'
 import type { Transaction } from '../../database/transaction-runner.js'
-import { EVENT_TYPES } from '../../quota/event-type.js'
+import { EVENT_TYPES, OWNER_EVENT_TYPES } from '../../quota/event-type.js'
 import { type Instant, MAX_INSTANT } from '../../time/instant.js'
 import type { QuotaRow } from '../rows/quota.entity.js'
 import type { LedgerStore } from '../store/ledger-store.js'
@@ -25,7 +25,7 @@ export async function eventsCompleteFrom<Q extends QuotaRow>(
   return row === undefined ? MAX_INSTANT : instantFromStore(row['at'] as string) + 1
 }
 
-/** Checks that the feed has no gap, and that each event has its act, change and quota (invariants 15 and 16). */
+/** Checks that the feed has no gap, and that each event of a quota has its act, change and quota (invariants 15, 16). */
 export class EventCheck<Q extends QuotaRow> implements check.Check {
   readonly what = 'events'
 
@@ -46,7 +46,7 @@ export class EventCheck<Q extends QuotaRow> implements check.Check {
     }
     for (const row of rows) {
       next(Number(row['position']))
-      const where = `event ${row['id'] as string} of quota ${Number(row['quota_id'])}`
+      const where = `event ${row['id'] as string}${row['quota_id'] === null ? '' : ` of quota ${Number(row['quota_id'])}`}`
       const show = check.showing(event, 'position', Number(row['position']))
       findings.push(...check.violated(conditions, row, { ownerId: Number(row['owner_id']), where, show }))
     }
@@ -91,17 +91,21 @@ export class EventCheck<Q extends QuotaRow> implements check.Check {
     const [acts, changes] = [beginsAt ?? 0, await oldestChange(transaction, this.store)].map(
       (instant) => `'${String(state.bind('beginsAt', instant))}'`,
     )
+    const ofOwner = `${e('type')} IN (${check.list(OWNER_EVENT_TYPES)})`
     const reached = `${e('type')} = 'quota.threshold_reached'`
     return [
       {
         rule: 'event',
-        right: `${e('type')} IN (${check.list(EVENT_TYPES)}) AND (${reached}) = (${e('changeId')} IS NULL)`,
-        expected: 'a known type, and a change unless a threshold was reached',
+        right:
+          `${e('type')} IN (${check.list(EVENT_TYPES)}) AND (${reached} OR ${ofOwner}) = (${e('changeId')} IS NULL) ` +
+          `AND (${ofOwner}) = (${e('quotaId')} IS NULL) AND (${ofOwner}) = (${e('actId')} IS NULL)`,
+        expected:
+          'a known type, a quota and an act unless it is about an owner, a change unless a threshold was reached',
       },
-      { rule: 'event', right: `${q('ownerId')} = ${e('ownerId')}`, expected: 'a quota of its owner' },
+      { rule: 'event', right: `${ofOwner} OR ${q('ownerId')} = ${e('ownerId')}`, expected: 'a quota of its owner' },
       {
         rule: 'event',
-        right: `${a('ownerId')} = ${e('ownerId')} OR (${reached} AND ${e('ownerId')} < 0 AND ${a('id')} IS NOT NULL) OR (${a('id')} IS NULL AND ${e('at')} < ${acts})`,
+        right: `${ofOwner} OR ${a('ownerId')} = ${e('ownerId')} OR (${reached} AND ${e('ownerId')} < 0 AND ${a('id')} IS NOT NULL) OR (${a('id')} IS NULL AND ${e('at')} < ${acts})`,
         expected: 'an act of its owner, or of a member if a quota of its group reached a threshold',
       },
       {

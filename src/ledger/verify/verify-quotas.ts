@@ -260,7 +260,7 @@ export class QuotaCheck<Q extends QuotaRow> implements Check {
       )
       for (const row of rows) {
         const { quotaId, at, data } = part.decode(row)
-        const known = told.get(quotaId)
+        const known = told.get(quotaId ?? 0)
         if (known === undefined || at < known.at) continue
         for (const threshold of crossedIn(data)) known.thresholds.add(threshold)
       }

@@ -24,6 +24,7 @@ import { Callers } from './callers.js'
 import { Engine, type EngineOptions } from './engine.js'
 import { IdSource } from './id-source.js'
 import { isCounted, RefusalCounter } from './refusal-counter.js'
+import { Spells } from './spells.js'
 
 /** The cached data of a hold. */
 interface Remembered {
@@ -49,6 +50,7 @@ export class Ledger<Q extends QuotaRow> implements BeforeApplicationShutdown {
   readonly engine: Engine<Q>
   readonly store: LedgerStore<Q>
   readonly refusals: RefusalCounter<Q>
+  readonly spells: Spells<Q>
   readonly callers: Callers<Q>
   private readonly ids: IdSource
   private readonly ownerOfQuota: SharedReads<number, number | undefined>
@@ -66,7 +68,8 @@ export class Ledger<Q extends QuotaRow> implements BeforeApplicationShutdown {
     this.store = new LedgerStore(dataSource, channel)
     this.ids = new IdSource(clock)
     this.engine = new Engine(channel, this.store, transactions, clock, this.ids, options)
-    this.refusals = new RefusalCounter(channel.name, this.store, transactions, clock)
+    this.spells = new Spells(channel.name, this.store, transactions, clock, this.ids)
+    this.refusals = new RefusalCounter(channel.name, this.store, transactions, clock, this.spells)
     this.callers = new Callers(this.store, transactions, clock)
     // The owner and the maker of a quota or an operation never change, so they may be read without locks. The owner
     // determines which lock to take.

@@ -2,10 +2,12 @@ import type { Clock } from '../../clock/clock.js'
 import { PeriodicTask } from '../../database/periodic-task.js'
 import { placeholders, type Scalar } from '../../database/row-codec.js'
 import type { Transaction, TransactionRunner } from '../../database/transaction-runner.js'
+import type { Instant } from '../../time/instant.js'
 import type { QuotaRow } from '../rows/quota.entity.js'
 import { REFUSED, type RefusalCode, type RefusalRow } from '../rows/refusal.entity.js'
 import { beginningOf } from '../rows/utc-step.js'
 import type { LedgerStore } from '../store/ledger-store.js'
+import type { Spells } from './spells.js'
 
 /**
  * The interval between writes of counts, well within the five seconds for which an instance may keep them in memory
@@ -17,6 +19,9 @@ const MAX_COUNTS = 20_000
 /** The maximum number of counts that one transaction writes. */
 const STEP = 500
 
+/** A count in memory, with the time of its first refusal. */
+type Count = RefusalRow & { readonly firstAt: Instant }
+
 /** Observes attempts that are not counted individually. */
 export interface RefusalObserver {
   /** Attempts for owners that never had a quota and are in no group by name. */
@@ -27,12 +32,12 @@ export interface RefusalObserver {
 
 /**
  * Counts refused attempts in memory and writes the sums in the background, so that a refusal does not cost its request
- * a write. A crash loses the counts of the last seconds; a write whose COMMIT was not answered may count twice.
- * MAX_COUNTS limits the memory, and the number of existing owners limits the table.
+ * a write. Spells of refusals are kept with them. A crash loses the counts of the last seconds; a write whose COMMIT
+ * was not answered may count twice. MAX_COUNTS limits the memory, and the number of existing owners limits the table.
  */
 export class RefusalCounter<Q extends QuotaRow> {
   private readonly task: PeriodicTask
-  private counts = new Map<string, RefusalRow>()
+  private counts = new Map<string, Count>()
   /** An observer for metrics; at most one. */
   observer: RefusalObserver | undefined
 
@@ -41,6 +46,7 @@ export class RefusalCounter<Q extends QuotaRow> {
     private readonly store: LedgerStore<Q>,
     private readonly transactions: TransactionRunner,
     private readonly clock: Clock,
+    private readonly spells: Spells<Q>,
   ) {
     this.task = new PeriodicTask(transactions, `${channel} refusals`, FLUSH_EVERY_MS, async () => this.writeAll())
   }
@@ -58,6 +64,7 @@ export class RefusalCounter<Q extends QuotaRow> {
       smallest: amount,
       largest: amount,
       lastAmount: amount,
+      firstAt: now,
       lastAt: now,
     })
     if (this.counts.size >= MAX_COUNTS) void this.flush()
@@ -93,7 +100,7 @@ export class RefusalCounter<Q extends QuotaRow> {
   }
 
   /** @returns attempts for owners that never had a quota */
-  private async write(transaction: Transaction, rows: readonly RefusalRow[]): Promise<number> {
+  private async write(transaction: Transaction, rows: readonly Count[]): Promise<number> {
     const { owner, quota, refusal } = this.store
     const ownerIds = [...new Set(rows.map(({ ownerId }) => ownerId))]
     const found = await transaction.rows(
@@ -106,6 +113,7 @@ export class RefusalCounter<Q extends QuotaRow> {
     const counted = rows.filter(({ ownerId }) => known.has(ownerId))
     for (const { sql, values } of refusal.inserts(counted, transaction))
       await transaction.execute(`${sql} ${more.sql}`, [...values, ...more.values])
+    await this.spells.add(transaction, counted)
     return rows.filter(({ ownerId }) => !known.has(ownerId)).reduce((sum, { count }) => sum + count, 0)
   }
 
@@ -137,7 +145,7 @@ export class RefusalCounter<Q extends QuotaRow> {
   }
 
   /** Adds a count to those in memory; drops it if there is no room. */
-  private add(row: RefusalRow): void {
+  private add(row: Count): void {
     const name = `${row.hour} ${row.ownerId} ${row.code}`
     const known = this.counts.get(name)
     if (known !== undefined) this.counts.set(name, merged(known, row))
@@ -147,7 +155,7 @@ export class RefusalCounter<Q extends QuotaRow> {
 }
 
 /** Merges two counts of one owner, code and hour. */
-function merged(one: RefusalRow, other: RefusalRow): RefusalRow {
+function merged(one: Count, other: Count): Count {
   return {
     hour: one.hour,
     ownerId: one.ownerId,
@@ -157,6 +165,7 @@ function merged(one: RefusalRow, other: RefusalRow): RefusalRow {
     smallest: Math.min(one.smallest, other.smallest),
     largest: Math.max(one.largest, other.largest),
     lastAmount: (other.lastAt < one.lastAt ? one : other).lastAmount,
+    firstAt: Math.min(one.firstAt, other.firstAt),
     lastAt: Math.max(one.lastAt, other.lastAt),
   }
 }

@@ -1,0 +1,40 @@
+import { Column, Index, PrimaryColumn } from 'typeorm'
+import { ascii, INSTANT, INTEGER } from '../../database/column.js'
+import type { Spell, SpellStage } from '../../quota/spell.js'
+import type { Instant } from '../../time/instant.js'
+import type { RefusalCode } from './refusal.entity.js'
+
+/**
+ * The last spell of an owner's refusals under one code, and what was told of it (`Spell`). It changes under its lock,
+ * in the transaction that writes its events: the key decides that one instance tells.
+ */
+@Index(['stage', 'dueAt'])
+export abstract class SpellRow implements Spell {
+  @PrimaryColumn({ ...INTEGER, name: 'owner_id' })
+  ownerId!: number
+
+  @PrimaryColumn(ascii(16))
+  code!: RefusalCode
+
+  @Column(ascii(7))
+  stage!: SpellStage
+
+  /** The time at which something is due (`dueAt`). */
+  @Column({ ...INSTANT, name: 'due_at' })
+  dueAt!: Instant
+
+  @Column(INSTANT)
+  since!: Instant
+
+  @Column({ ...INSTANT, name: 'last_at' })
+  lastAt!: Instant
+
+  @Column(INTEGER)
+  count!: number
+
+  @Column(INTEGER)
+  requested!: number
+
+  @Column({ ...INSTANT, name: 'told_day', nullable: true })
+  toldDay!: Instant | null
+}
