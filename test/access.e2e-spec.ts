@@ -93,6 +93,8 @@ const ROUTES: Record<string, keyof typeof MAY> = {
         ...['owners', 'changes', 'expiring', 'events', 'refusals', 'refusals/top', 'change-sets', 'export.csv'].map(
           (name) => `GET ${name}`,
         ),
+        'POST caps/preview',
+        'POST groups/:id/caps/preview',
         'POST change-sets',
         'POST import',
         'GET change-sets/:id',

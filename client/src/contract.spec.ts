@@ -45,6 +45,7 @@ function callAll(client: QuotaClient, name: 'mail' | 'sms'): Promise<unknown>[] 
     quotas.expiring().page(),
     quotas.refusals(owner),
     quotas.topRefusals(),
+    quotas.tryCap({ ...owner, quotaType: 1, total: 1 }),
     quotas.groups.create({ name: 'x' }),
     quotas.groups.get(1),
     quotas.groups.list().page(),
@@ -54,6 +55,7 @@ function callAll(client: QuotaClient, name: 'mail' | 'sms'): Promise<unknown>[] 
     quotas.groups.changes(1).page(),
     quotas.groups.summary(1),
     quotas.groups.members(1).page(),
+    quotas.groups.tryCap(1, { quotaType: 1, total: 1 }),
     quotas.groups.addMembers(1, { accountIds: [7] }),
     quotas.groups.removeMember(1, owner),
     all(events(channel as never)),
@@ -118,7 +120,7 @@ describe('the client', () => {
     )
     const called = network.sent.map(({ method, path }) => routeOf(method, path))
     expect(called.sort()).toEqual(routes.filter((route) => route.includes(' /api/')).sort())
-    expect(called).toHaveLength(99)
+    expect(called).toHaveLength(103)
   })
 
   it('sends what the contract requires: a key and every parameter', async () => {

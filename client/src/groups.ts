@@ -4,9 +4,11 @@ import { Records } from './records.js'
 import type { CallOptions, MaybeKeyedOptions, Transport } from './transport.js'
 import type {
   AnyChannel,
+  CapTrial,
   ChangesOfFilter,
   CreateGroup,
   Group,
+  GroupCapTrial,
   GroupPage,
   GroupsFilter,
   GroupSummary,
@@ -42,6 +44,11 @@ export class Groups<Channel extends AnyChannel> extends Records<Group, UpdateGro
   /** The sums of a group's active shared quotas, and what a new member could take. */
   summary(id: number, options: CallOptions = {}): Promise<GroupSummary> {
     return this.call({ ...options, method: 'GET', path: this.at(id, 'summary') })
+  }
+
+  /** What a shared cap would have refused of the members in the last days; nothing changes. As of an owner. */
+  tryCap(id: number, cap: GroupCapTrial, options: CallOptions = {}): Promise<CapTrial> {
+    return this.call({ ...options, method: 'POST', path: this.at(id, 'caps', 'preview'), body: cap, repeatable: true })
   }
 
   /** Lists the members of a group, ids ascending. */

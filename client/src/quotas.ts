@@ -5,6 +5,7 @@ import { Records } from './records.js'
 import type { Call, CallOptions, MaybeKeyedOptions, Transport } from './transport.js'
 import type {
   AnyChannel,
+  CapTrial,
   ChangesOfFilter,
   ExpiringFilter,
   OwnersFilter,
@@ -85,6 +86,14 @@ export class Quotas<Channel extends AnyChannel> extends Records<
   /** The owners with most refusals in the last hours. */
   topRefusals(filter: TopRefusalsFilter = {}, options: CallOptions = {}): Promise<Channel['topRefusal'][]> {
     return this.items({ ...options, method: 'GET', path: this.at('refusals', 'top'), query: filter })
+  }
+
+  /**
+   * What a cap would have refused of an owner in the last days; nothing changes. It may take a minute for a million
+   * operations: raise `timeoutMs` for such owners.
+   */
+  tryCap(cap: Channel['capTrial'], options: CallOptions = {}): Promise<CapTrial> {
+    return this.call({ ...options, method: 'POST', path: this.at('caps', 'preview'), body: cap, repeatable: true })
   }
 
   private async items<Item>(call: Call): Promise<Item[]> {

@@ -18,6 +18,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/sms/admin/quota/caps/preview": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Tell what a cap would have refused of a user in the last days; nothing changes */
+        post: operations["smsOfficeCapTrial"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/sms/admin/quota/change-sets": {
         parameters: {
             query?: never;
@@ -222,6 +239,23 @@ export interface paths {
         post?: never;
         /** Delete a group without members, child groups and live quotas; it can be restored */
         delete: operations["smsGroupRemove"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/sms/admin/quota/groups/{id}/caps/preview": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Tell what a shared cap would have refused of a group's members in the last days; nothing changes */
+        post: operations["smsGroupCapTrial"];
+        delete?: never;
         options?: never;
         head?: never;
         patch?: never;
@@ -707,6 +741,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/quotas/caps/preview": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Tell what a cap would have refused of an account in the last days; nothing changes */
+        post: operations["mailOfficeCapTrial"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/quotas/change-sets": {
         parameters: {
             query?: never;
@@ -911,6 +962,23 @@ export interface paths {
         post?: never;
         /** Delete a group without members, child groups and live quotas; it can be restored */
         delete: operations["mailGroupRemove"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/quotas/groups/{id}/caps/preview": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Tell what a shared cap would have refused of a group's members in the last days; nothing changes */
+        post: operations["mailGroupCapTrial"];
+        delete?: never;
         options?: never;
         head?: never;
         patch?: never;
@@ -1548,6 +1616,28 @@ export interface components {
              * @example 2026-12-01T00:00:00.000Z
              */
             refills_at: string | null;
+        };
+        CapTrial: {
+            /**
+             * @description The period, in days of 24 hours until now.
+             * @example 30
+             */
+            days: number;
+            /**
+             * Format: int64
+             * @description Number of consumes and reserves in the period.
+             * @example 812
+             */
+            operations: number;
+            /** @description Those of them that the cap would have refused. It counts them nevertheless, as an `observe` cap does. */
+            would_refuse: components["schemas"]["Refused"];
+            /** @description The same by UTC day, oldest first; days without any are omitted. */
+            by_day: components["schemas"]["RefusedOnDay"][];
+            /**
+             * @description False if only the newest 1,000,000 operations of at most 100,000 members are included, or operations of the period have been removed after their retention.
+             * @example true
+             */
+            complete: boolean;
         };
         ChangeSet: {
             /**
@@ -2284,6 +2374,48 @@ export interface components {
              */
             updated_at: string;
         };
+        GroupCapTrial: {
+            /**
+             * @description 1 (total): `total` units in the whole period. 2 (cycle): `total` units per cycle. 3 (rolling): `total` units in any `window_seconds`.
+             * @example 3
+             * @enum {integer}
+             */
+            quota_type: 1 | 2 | 3;
+            /**
+             * Format: int64
+             * @description The limit, in the caller's unit; 0 … 10^12.
+             * @example 1000
+             */
+            total: number;
+            /**
+             * @description The window, in seconds; required for type 3 (rolling), not allowed for others.
+             * @example 86400
+             */
+            window_seconds?: number | null;
+            /**
+             * @description The length of a cycle; required for type 2 (cycle), not allowed for others.
+             * @example null
+             * @enum {string|null}
+             */
+            cycle_unit?: "hour" | "day" | "week" | "month" | "year" | null;
+            /**
+             * Format: date-time
+             * @description A reset, from which later ones are counted; required for type 2 (cycle), not allowed for others. It may be in the past: with one before the period, all cycles are whole; otherwise the first one lasts from the beginning of the period until this reset.
+             * @example null
+             */
+            cycle_reset_at?: string | null;
+            /**
+             * @description The IANA time zone whose calendar the cycle follows; only for type 2 (cycle). Default: `UTC`.
+             * @example null
+             */
+            cycle_time_zone?: string | null;
+            /**
+             * @description The period: so many days of 24 hours, until now.
+             * @default 30
+             * @example 30
+             */
+            days?: number;
+        };
         /** @description Another group has this name. */
         GroupNameTakenProblem: {
             /**
@@ -2614,6 +2746,54 @@ export interface components {
             /**
              * Format: int64
              * @description The owner whose quotas pay.
+             * @example 7
+             */
+            account_id: number;
+        };
+        MailCapTrial: {
+            /**
+             * @description 1 (total): `total` units in the whole period. 2 (cycle): `total` units per cycle. 3 (rolling): `total` units in any `window_seconds`.
+             * @example 3
+             * @enum {integer}
+             */
+            quota_type: 1 | 2 | 3;
+            /**
+             * Format: int64
+             * @description The limit, in the caller's unit; 0 … 10^12.
+             * @example 1000
+             */
+            total: number;
+            /**
+             * @description The window, in seconds; required for type 3 (rolling), not allowed for others.
+             * @example 86400
+             */
+            window_seconds?: number | null;
+            /**
+             * @description The length of a cycle; required for type 2 (cycle), not allowed for others.
+             * @example null
+             * @enum {string|null}
+             */
+            cycle_unit?: "hour" | "day" | "week" | "month" | "year" | null;
+            /**
+             * Format: date-time
+             * @description A reset, from which later ones are counted; required for type 2 (cycle), not allowed for others. It may be in the past: with one before the period, all cycles are whole; otherwise the first one lasts from the beginning of the period until this reset.
+             * @example null
+             */
+            cycle_reset_at?: string | null;
+            /**
+             * @description The IANA time zone whose calendar the cycle follows; only for type 2 (cycle). Default: `UTC`.
+             * @example null
+             */
+            cycle_time_zone?: string | null;
+            /**
+             * @description The period: so many days of 24 hours, until now.
+             * @default 30
+             * @example 30
+             */
+            days?: number;
+            /**
+             * Format: int64
+             * @description The account.
              * @example 7
              */
             account_id: number;
@@ -4241,6 +4421,40 @@ export interface components {
             /** @description The counts. */
             items: components["schemas"]["Refusal"][];
         };
+        Refused: {
+            /**
+             * Format: int64
+             * @description Number of operations.
+             * @example 17
+             */
+            count: number;
+            /**
+             * Format: int64
+             * @description The sum of their amounts, at most 2^53-1.
+             * @example 204
+             */
+            requested: number;
+        };
+        RefusedOnDay: {
+            /**
+             * Format: int64
+             * @description Number of operations.
+             * @example 17
+             */
+            count: number;
+            /**
+             * Format: int64
+             * @description The sum of their amounts, at most 2^53-1.
+             * @example 204
+             */
+            requested: number;
+            /**
+             * Format: date-time
+             * @description The beginning of the UTC day.
+             * @example 2026-12-01T00:00:00.000Z
+             */
+            day: string;
+        };
         RefusedSpell: {
             /**
              * @description Why its consumes and reservations are refused; `quota_observed`: they succeed, and an `observe` cap would have refused them.
@@ -4446,6 +4660,54 @@ export interface components {
             /**
              * Format: int64
              * @description The owner whose quotas pay.
+             * @example 7
+             */
+            user_id: number;
+        };
+        SmsCapTrial: {
+            /**
+             * @description 1 (total): `total` units in the whole period. 2 (cycle): `total` units per cycle. 3 (rolling): `total` units in any `window_seconds`.
+             * @example 3
+             * @enum {integer}
+             */
+            quota_type: 1 | 2 | 3;
+            /**
+             * Format: int64
+             * @description The limit, in the caller's unit; 0 … 10^12.
+             * @example 1000
+             */
+            total: number;
+            /**
+             * @description The window, in seconds; required for type 3 (rolling), not allowed for others.
+             * @example 86400
+             */
+            window_seconds?: number | null;
+            /**
+             * @description The length of a cycle; required for type 2 (cycle), not allowed for others.
+             * @example null
+             * @enum {string|null}
+             */
+            cycle_unit?: "hour" | "day" | "week" | "month" | "year" | null;
+            /**
+             * Format: date-time
+             * @description A reset, from which later ones are counted; required for type 2 (cycle), not allowed for others. It may be in the past: with one before the period, all cycles are whole; otherwise the first one lasts from the beginning of the period until this reset.
+             * @example null
+             */
+            cycle_reset_at?: string | null;
+            /**
+             * @description The IANA time zone whose calendar the cycle follows; only for type 2 (cycle). Default: `UTC`.
+             * @example null
+             */
+            cycle_time_zone?: string | null;
+            /**
+             * @description The period: so many days of 24 hours, until now.
+             * @default 30
+             * @example 30
+             */
+            days?: number;
+            /**
+             * Format: int64
+             * @description The user.
              * @example 7
              */
             user_id: number;
@@ -6125,6 +6387,30 @@ export interface operations {
             };
         };
     };
+    smsOfficeCapTrial: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["SmsCapTrial"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CapTrial"];
+                };
+            };
+        };
+    };
     smsChangeSetList: {
         parameters: {
             query?: {
@@ -6583,6 +6869,32 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content?: never;
+            };
+        };
+    };
+    smsGroupCapTrial: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: number;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["GroupCapTrial"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CapTrial"];
+                };
             };
         };
     };
@@ -7424,6 +7736,30 @@ export interface operations {
             };
         };
     };
+    mailOfficeCapTrial: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["MailCapTrial"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CapTrial"];
+                };
+            };
+        };
+    };
     mailChangeSetList: {
         parameters: {
             query?: {
@@ -7884,6 +8220,32 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content?: never;
+            };
+        };
+    };
+    mailGroupCapTrial: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: number;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["GroupCapTrial"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CapTrial"];
+                };
             };
         };
     };

@@ -22,6 +22,10 @@ type Filter<Name extends 'mailQuotaList' | 'smsQuotaList'> = Omit<Query<Name>, '
 export interface Me extends Body<'Me'> {}
 /** A cap in a summary, a check and a refusal. */
 export interface Cap extends Body<'Cap'> {}
+/** What a cap on trial would have refused in the last days. */
+export interface CapTrial extends Body<'CapTrial'> {}
+/** The settings of a shared cap on trial. */
+export interface GroupCapTrial extends Sent<'GroupCapTrial'> {}
 /** Whether an amount fits now. A check charges and reserves nothing. */
 export interface Check extends Body<'Check'> {}
 /** Usage by step. */
@@ -90,6 +94,7 @@ export interface MailQuotaPage extends Body<'MailQuotaPage'> {}
 export interface MailChangePage extends Body<'MailChangePage'> {}
 export interface MailChangesPage extends Body<'MailChangesPage'> {}
 export interface MailOwnersPage extends Body<'MailOwnersPage'> {}
+export interface MailCapTrial extends Sent<'MailCapTrial'> {}
 export interface MailExpiringPage extends Body<'MailExpiringPage'> {}
 export interface MailLedgerPage extends Body<'MailLedgerPage'> {}
 export interface MailEventsPage extends Body<'MailEventsPage'> {}
@@ -123,6 +128,7 @@ export interface Mail {
   changesPage: MailChangesPage
   ownersPage: MailOwnersPage
   expiringPage: MailExpiringPage
+  capTrial: MailCapTrial
   refusals: Query<'mailOfficeRefusals'>
   topRefusal: MailTopRefusal
   events: Query<'mailOfficeEvents'>
@@ -152,6 +158,7 @@ export interface SmsQuotaPage extends Body<'SmsQuotaPage'> {}
 export interface SmsChangePage extends Body<'SmsChangePage'> {}
 export interface SmsChangesPage extends Body<'SmsChangesPage'> {}
 export interface SmsOwnersPage extends Body<'SmsOwnersPage'> {}
+export interface SmsCapTrial extends Sent<'SmsCapTrial'> {}
 export interface SmsExpiringPage extends Body<'SmsExpiringPage'> {}
 export interface SmsLedgerPage extends Body<'SmsLedgerPage'> {}
 export interface SmsEventsPage extends Body<'SmsEventsPage'> {}
@@ -185,6 +192,7 @@ export interface Sms {
   changesPage: SmsChangesPage
   ownersPage: SmsOwnersPage
   expiringPage: SmsExpiringPage
+  capTrial: SmsCapTrial
   refusals: Query<'smsOfficeRefusals'>
   topRefusal: SmsTopRefusal
   events: Query<'smsOfficeEvents'>

@@ -7,11 +7,13 @@ import { OptionalIdempotencyKey } from '../http/idempotency-key.decorator.js'
 import { PageQuery } from '../http/page.dto.js'
 import { Problems } from '../http/problem.decorator.js'
 import { addHeader } from '../http/reply.js'
+import type { CapTrialView } from '../ledger/read/cap-trial-reader.js'
 import type { MembersPage } from '../ledger/read/group-reader.js'
 import type { Page } from '../ledger/read/list-reader.js'
 import type { QuotaRow } from '../ledger/rows/quota.entity.js'
 import type { ChangeView, GroupView } from '../ledger/store/answers.js'
 import { answer } from './answer.js'
+import { CapTrialDto, GroupCapTrialDto } from './cap-trial.dto.js'
 import type { ChannelApi } from './channel-api.js'
 import { BodyAs } from './dto-class.js'
 import {
@@ -128,6 +130,19 @@ export function groupController({ dto, path, channel }: ChannelApi) {
     @Problems('group_not_found')
     async summary(@Caller() caller: Caller, @IdParam('id') id: number): Promise<GroupSummaryView> {
       return this.groups.summary(caller, id)
+    }
+
+    /** Tell what a shared cap would have refused of a group's members in the last days; nothing changes */
+    @Post(':id/caps/preview')
+    @HttpCode(200)
+    @ApiOkResponse({ type: CapTrialDto })
+    @Problems('group_not_found')
+    async capTrial(
+      @Caller() caller: Caller,
+      @IdParam('id') id: number,
+      @Body() body: GroupCapTrialDto,
+    ): Promise<CapTrialView> {
+      return this.groups.capTrial(caller, id, body)
     }
 
     /** List the members of a group, ids ascending */

@@ -1,5 +1,6 @@
 import { DEFAULT_PAGE_SIZE } from '../http/field.decorator.js'
 import { pagingOf, type PageQuery } from '../http/page.dto.js'
+import type { CapTrialReader, CapTrialView } from '../ledger/read/cap-trial-reader.js'
 import type { GroupReader, MembersPage } from '../ledger/read/group-reader.js'
 import type { Page } from '../ledger/read/list-reader.js'
 import type { QuotaReader, SummaryWithCaps } from '../ledger/read/quota-reader.js'
@@ -8,6 +9,7 @@ import type { QuotaRow } from '../ledger/rows/quota.entity.js'
 import type { ChangeView, GroupView } from '../ledger/store/answers.js'
 import type { Caller, Outcome } from '../ledger/store/command.js'
 import type { Ledger } from '../ledger/write/ledger.js'
+import { type CapTrialFields, trialOf } from './cap-trial.dto.js'
 import {
   type CreateGroupDto,
   type GroupListQuery,
@@ -29,6 +31,7 @@ export class GroupService<Q extends QuotaRow> {
     private readonly ledger: Ledger<Q>,
     private readonly reader: GroupReader<Q>,
     private readonly quotas: QuotaReader<Q>,
+    private readonly trials: CapTrialReader<Q>,
   ) {}
 
   /** Creates a group. @param key makes a retry return the first answer */
@@ -71,6 +74,12 @@ export class GroupService<Q extends QuotaRow> {
     const chain = await this.reader.chainOf(principalId, id)
     const { total: members, total_relation: relation } = await this.reader.memberCount(principalId, id)
     return { group_id: id, ...(await this.quotas.summaryOfGroup(chain)), members, members_relation: relation }
+  }
+
+  /** What a shared cap would have refused of the members. */
+  async capTrial({ id: principalId }: Caller, id: number, dto: CapTrialFields): Promise<CapTrialView> {
+    const { settings, days } = trialOf(dto)
+    return this.trials.ofGroup(principalId, id, settings, days)
   }
 
   /** A page of members, ids ascending. */

@@ -7,6 +7,7 @@ import { TransactionRunner } from '../database/transaction-runner.js'
 import { ItemChecker } from '../http/dto.pipe.js'
 import { EventReader } from '../ledger/feed/event-reader.js'
 import { EventSequencer } from '../ledger/feed/event-sequencer.js'
+import { CapTrialReader } from '../ledger/read/cap-trial-reader.js'
 import { ChangeReader } from '../ledger/read/change-reader.js'
 import { ExpiringReader } from '../ledger/read/expiring-reader.js'
 import { GroupReader } from '../ledger/read/group-reader.js'
@@ -101,7 +102,7 @@ function engineOf<Q extends QuotaRow>(channel: Channel<Q>): FactoryProvider[] {
         return ledger
       },
     },
-    ...[QuotaReader, UsageReader].map((Reader) => ({
+    ...[QuotaReader, UsageReader, CapTrialReader].map((Reader) => ({
       provide: channelToken(channel, Reader),
       inject: [DataSource, TransactionRunner, Clock],
       useFactory: (dataSource: DataSource, transactions: TransactionRunner, clock: Clock) =>
@@ -175,6 +176,7 @@ function servicesOf<Q extends QuotaRow>(channel: Channel<Q>, Quotas: typeof Quot
   const ledgerToken = channelToken(channel, Ledger)
   const quotasToken = channelToken(channel, QuotaReader)
   const usageToken = channelToken(channel, UsageReader)
+  const trialsToken = channelToken(channel, CapTrialReader)
   return [
     {
       provide: Quotas,
@@ -209,10 +211,11 @@ function servicesOf<Q extends QuotaRow>(channel: Channel<Q>, Quotas: typeof Quot
     },
     {
       provide: GroupService,
-      inject: [ledgerToken, quotasToken, DataSource, TransactionRunner, Clock, METRICS_REGISTRY],
+      inject: [ledgerToken, quotasToken, trialsToken, DataSource, TransactionRunner, Clock, METRICS_REGISTRY],
       useFactory: (
         ledger: Ledger<Q>,
         quotas: QuotaReader<Q>,
+        trials: CapTrialReader<Q>,
         dataSource: DataSource,
         transactions: TransactionRunner,
         clock: Clock,
@@ -220,18 +223,19 @@ function servicesOf<Q extends QuotaRow>(channel: Channel<Q>, Quotas: typeof Quot
       ) => {
         const groups = new GroupReader(channel, dataSource, transactions, clock)
         measureGroups(registry, channel.name, groups)
-        return new GroupService(channel, ledger, groups, quotas)
+        return new GroupService(channel, ledger, groups, quotas, trials)
       },
     },
     {
       provide: ReportService,
-      inject: [DataSource, TransactionRunner, Clock, quotasToken, channelToken(channel, EventReader)],
+      inject: [DataSource, TransactionRunner, Clock, quotasToken, channelToken(channel, EventReader), trialsToken],
       useFactory: (
         dataSource: DataSource,
         transactions: TransactionRunner,
         clock: Clock,
         quotas: QuotaReader<Q>,
         events: EventReader<Q>,
+        trials: CapTrialReader<Q>,
       ) =>
         new ReportService(
           channel,
@@ -241,6 +245,7 @@ function servicesOf<Q extends QuotaRow>(channel: Channel<Q>, Quotas: typeof Quot
             expiring: new ExpiringReader(channel, dataSource, transactions, clock),
             refusals: new RefusalReader(channel, dataSource, transactions, clock),
             events,
+            trials,
           },
           clock,
         ),

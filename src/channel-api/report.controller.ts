@@ -1,15 +1,17 @@
-import { Get, Injectable, Query } from '@nestjs/common'
+import { Get, HttpCode, Injectable, Post, Query } from '@nestjs/common'
 import { ApiOkResponse, ApiOperation } from '@nestjs/swagger'
 import { Caller } from '../auth/caller.decorator.js'
 import { Problems } from '../http/problem.decorator.js'
 import type { EventsPage } from '../ledger/feed/event-reader.js'
+import type { CapTrialView } from '../ledger/read/cap-trial-reader.js'
 import type { ChangesPage } from '../ledger/read/change-reader.js'
 import type { ExpiringPage } from '../ledger/read/expiring-reader.js'
 import type { OwnersPage } from '../ledger/read/owner-reader.js'
 import type { RefusalView, TopRefusalView } from '../ledger/read/refusal-reader.js'
 import type { QuotaRow } from '../ledger/rows/quota.entity.js'
+import { CapTrialDto, type CapTrialFields } from './cap-trial.dto.js'
 import type { ChannelApi } from './channel-api.js'
-import { QueryAs } from './dto-class.js'
+import { BodyAs, QueryAs } from './dto-class.js'
 import type { EventsFields } from './event.dto.js'
 import {
   type ChangesFields,
@@ -70,6 +72,15 @@ export function reportController({ dto, owner }: ChannelApi) {
     @ApiOkResponse({ type: dto.ExpiringPage })
     async expiring(@Caller() caller: Caller, @Query() query: ExpiringQuery): Promise<ExpiringPage> {
       return this.reports.expiring(caller, query)
+    }
+
+    /** Tell what a cap would have refused of an owner in the last days; nothing changes */
+    @Post('caps/preview')
+    @HttpCode(200)
+    @ApiOperation({ summary: `Tell what a cap would have refused of ${owner.one} in the last days; nothing changes` })
+    @ApiOkResponse({ type: CapTrialDto })
+    async capTrial(@Caller() caller: Caller, @BodyAs(dto.CapTrial) body: CapTrialFields): Promise<CapTrialView> {
+      return this.reports.capTrial(caller, body)
     }
 
     /** List the events of quotas and owners, oldest first */

@@ -22,6 +22,7 @@ import { CHANGE_ACTIONS, type ChangeAction } from '../ledger/rows/change.entity.
 import { oldestKept, REFUSAL_CODES, type RefusalCode } from '../ledger/rows/refusal.entity.js'
 import { MAX_AMOUNT } from '../quota/quota.js'
 import type { Instant } from '../time/instant.js'
+import { CapTrialFields } from './cap-trial.dto.js'
 import type { ChannelApiOptions } from './channel-api-options.js'
 import { dtoClass } from './dto-class.js'
 import {
@@ -311,6 +312,9 @@ export function reportDtos({ schema, channel, owner }: ChannelApiOptions, Quota:
       listOf(TopRefusal, `One item for each ${owner.noun} and reason.`),
     ),
     RefusalsQuery: dtoClass(`${schema}RefusalsQuery`, RefusalsFields, {
+      [field]: IdField({ description: `The ${owner.noun}.` }),
+    }),
+    CapTrial: dtoClass(`${schema}CapTrial`, CapTrialFields, {
       [field]: IdField({ description: `The ${owner.noun}.` }),
     }),
     EventsQuery: dtoClass(`${schema}EventsQuery`, EventsFields, onlyOwners),

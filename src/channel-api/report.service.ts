@@ -2,6 +2,7 @@ import type { Clock } from '../clock/clock.js'
 import { validationFailed } from '../error/service-error.js'
 import { DEFAULT_PAGE_SIZE } from '../http/field.decorator.js'
 import { type EventReader, type EventsPage, parseEventCursor } from '../ledger/feed/event-reader.js'
+import type { CapTrialReader, CapTrialView } from '../ledger/read/cap-trial-reader.js'
 import type { ChangeReader, ChangesPage } from '../ledger/read/change-reader.js'
 import { type ExpiringPage, type ExpiringReader, parseCursor } from '../ledger/read/expiring-reader.js'
 import type { OwnerReader, OwnersPage } from '../ledger/read/owner-reader.js'
@@ -9,6 +10,7 @@ import type { RefusalReader, RefusalView, TopRefusalView } from '../ledger/read/
 import type { Channel } from '../ledger/rows/channel.js'
 import type { QuotaRow } from '../ledger/rows/quota.entity.js'
 import type { Caller } from '../ledger/store/command.js'
+import { type CapTrialFields, trialOf } from './cap-trial.dto.js'
 import type { EventsFields } from './event.dto.js'
 import {
   type ChangesFields,
@@ -29,6 +31,7 @@ export interface ReportReaders<Q extends QuotaRow> {
   readonly expiring: ExpiringReader<Q>
   readonly refusals: RefusalReader<Q>
   readonly events: EventReader<Q>
+  readonly trials: CapTrialReader<Q>
 }
 
 /** The reports on all quotas: takes DTOs, returns domain values. Every error is a ServiceError. */
@@ -75,6 +78,12 @@ export class ReportService<Q extends QuotaRow> {
     const filter = { type, quotaId, groupId, ownerId: optionalOwnerOf(this.channel, query) }
     const cursor = after === undefined ? undefined : parseEventCursor(after)
     return this.readers.events.page(principalId, filter, cursor, query.page_size ?? DEFAULT_PAGE_SIZE)
+  }
+
+  /** What a cap would have refused of an owner. */
+  async capTrial({ id: principalId }: Caller, dto: CapTrialFields): Promise<CapTrialView> {
+    const { settings, days } = trialOf(dto)
+    return this.readers.trials.ofOwner(principalId, ownerOf(this.channel, dto), settings, days)
   }
 
   /** A page of the quotas that expire soon. */

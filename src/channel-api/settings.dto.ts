@@ -37,8 +37,10 @@ import {
 } from '../quota/settings.js'
 import { type Instant, parseInstant } from '../time/instant.js'
 
-const absent = { optional: true, nullable: true } as const
-const window = { min: MIN_WINDOW_SECONDS, max: MAX_WINDOW_SECONDS, example: 86_400 } as const
+/** The options of a field that may be absent or null. */
+export const absent = { optional: true, nullable: true } as const
+/** The range of a window, in seconds. */
+export const window = { min: MIN_WINDOW_SECONDS, max: MAX_WINDOW_SECONDS, example: 86_400 } as const
 
 /** The settings of a create. Each type requires different ones (contract, §3 Create). */
 export abstract class NewSettingsFields {
@@ -265,7 +267,8 @@ function instantOf(text: unknown): Instant | null {
   return typeof text === 'string' ? (parseInstant(text) ?? null) : null
 }
 
-function partialSettings(dto: NewSettingsFields): NewSettings {
+/** Returns the present settings of a create, which may lack required ones. */
+export function partialSettings(dto: Omit<NewSettingsFields, 'violations' | 'foreign' | 'violationsAt'>): NewSettings {
   return {
     quotaType: dto.quota_type,
     total: dto.total,

@@ -85,22 +85,16 @@ export class RefusalReader<Q extends QuotaRow> {
 
   /** The condition that an owner is a member of a group or of one below it, by name or by default. */
   private async membersOf(principalId: string, groupId: number): Promise<Condition> {
-    const { owner, refusal, gate } = this.store
+    const { owner, refusal } = this.store
     const groups = new GroupStore(this.store)
-    const [below, isDefault] = await this.transactions.readsOf(principalId).read(async (transaction) => {
-      const found = [groupId]
-      for (let level = [groupId]; level.length > 0;)
-        found.push(...(level = await groups.childrenOf(transaction, level)))
-      const [row] = await transaction.rows(
-        `SELECT ${gate.column('defaultGroupId')} AS id FROM ${gate.table} WHERE ${gate.column('id')} = 1`,
-      )
-      return [found, found.includes(Number(row?.['id'] ?? 0))]
-    })
+    const { groupIds, hasDefault } = await this.transactions
+      .readsOf(principalId)
+      .read(async (transaction) => groups.family(transaction, groupId))
     const groupOf =
       `(SELECT o.${owner.column('groupId')} FROM ${owner.readByKey(this.transactions.dialect, 'o')} ` +
       `WHERE o.${owner.column('ownerId')} = ${refusal.table}.${refusal.column('ownerId')})`
-    const byName = `${groupOf} IN (${placeholders(below)})`
-    return { sql: `AND ${isDefault ? `(${byName} OR ${groupOf} IS NULL)` : byName} `, values: below }
+    const byName = `${groupOf} IN (${placeholders(groupIds)})`
+    return { sql: `AND ${hasDefault ? `(${byName} OR ${groupOf} IS NULL)` : byName} `, values: groupIds }
   }
 
   /**

@@ -115,6 +115,16 @@ export class GroupStore<Q extends QuotaRow> {
     return rows.map((row) => Number(row['id']))
   }
 
+  /** A group and the live groups below it. Is the group of every owner that is in none among them? */
+  async family(transaction: Transaction, groupId: number): Promise<{ groupIds: number[]; hasDefault: boolean }> {
+    const groupIds = [groupId]
+    for (let level = [groupId]; level.length > 0;) groupIds.push(...(level = await this.childrenOf(transaction, level)))
+    const { sql, values } = this.gateRow(transaction.dialect, '')
+    const [row] = await transaction.rows(sql, values)
+    const byDefault = row === undefined ? null : this.store.gate.decode(row).defaultGroupId
+    return { groupIds, hasDefault: byDefault !== null && groupIds.includes(byDefault) }
+  }
+
   /** Does a live group have this name, in the form of `storedForSearch`? */
   async hasName(transaction: Transaction, liveName: string): Promise<boolean> {
     const { group } = this.store
