@@ -96,6 +96,46 @@ describe('a new cap', () => {
     ])
   })
 
+  it('is tried on the last 30 days before it is created', async () => {
+    await service.quota(304, { total: 5000 })
+    for (const amount of [300, 20, 7]) await consume(304, amount)
+    const page = await open('/mail/new?owner=304')
+    expect(await button(page, 'Try it').count()).toBe(0)
+    await page.getByLabel(/^only watches/).check()
+    await button(page, 'Try it').click()
+    await until(page, "document.activeElement.getAttribute('aria-invalid') === 'true'")
+    await field(page, 'Total').fill('310')
+    await button(page, 'Try it').click()
+    const trial = page.getByRole('group', { name: 'Trial' })
+    await trial.getByText('this cap would have refused 2 of 3 operations (27 units).').waitFor()
+    expect(await trial.locator('tbody tr').count()).toBe(1)
+    await expectSound(page)
+    // The answer was about another cap.
+    await field(page, 'Total').fill('327')
+    expect(await trial.count()).toBe(0)
+    // The next reset is in the future, and all cycles are whole.
+    await page.getByLabel(/^cycle/).check()
+    await button(page, 'Try it').click()
+    await trial.getByText('this cap would have refused none of 3 operations.').waitFor()
+    expect((await service.call('anna', 'GET', `${QUOTAS}?account_id=304`)).total).toBe(1)
+  })
+
+  it('of a group is tried for its members together', async () => {
+    const { id } = await service.call('anna', 'POST', `${QUOTAS}/groups`, { name: 'tried' })
+    await service.call('anna', 'POST', `${QUOTAS}/groups/${id}/members`, { account_ids: [305, 306] })
+    for (const account of [305, 306]) {
+      await service.quota(account)
+      await consume(account, 6)
+    }
+    const page = await open(`/mail/new?group=${id}`)
+    await page.getByLabel(/^limits/).check()
+    await field(page, 'Total').fill('10')
+    await button(page, 'Try it').click()
+    await page.getByText('this cap would have refused 1 of 2 operations (6 units).').first().waitFor()
+    await page.getByLabel(/^each/).check()
+    expect(await button(page, 'Try it').count()).toBe(0)
+  })
+
   it('with an invalid window is reported at the field, and not sent', async () => {
     const page = await open('/mail/new?owner=302')
     await page.getByLabel(/^limits/).check()

@@ -3,10 +3,12 @@ import { events, type ThresholdReached } from '@quota-service/client/events'
 import type {
   Act,
   Cap,
+  CapTrial,
   Check,
   ChangedSettings,
   CreateGroup,
   Group,
+  GroupCapTrial,
   GroupSummary,
   Mail,
   MailChange,
@@ -54,13 +56,16 @@ export type TopRefusal = Owned<MailTopRefusal>
 export type Status = Quota['status']
 /** A change of a group: of its settings, or of its members. */
 export type GroupChange = Owned<MailChange>
-export type { Act, Cap, Check, ChangedSettings, Group, GroupSummary, Refusal, Series }
+export type { Act, Cap, CapTrial, Check, ChangedSettings, Group, GroupSummary, Refusal, Series }
 
 /** A member of a group. */
 export interface Member {
   readonly owner: number
   readonly since: string
 }
+
+/** How long a trial may take: that of the service, and a little. */
+const TRIAL_MS = 65_000
 
 /** Selects groups, newest first: those whose name begins so, those of a parent. */
 export interface GroupFilter {
@@ -325,6 +330,13 @@ export class ChannelClient {
     )
     const share = ({ quota: { used, total } }: NearLimit): number => used / total
     return { items: found.flat().sort((a, b) => share(b) - share(a)), more: more || latest.size > NEAR }
+  }
+
+  /** What a cap would have refused of an owner, or of a group's members together, in the last 30 days. */
+  async tryCap(of: { readonly owner: number } | { readonly groupId: number }, limit: object): Promise<CapTrial> {
+    const patient = { timeoutMs: TRIAL_MS }
+    if ('groupId' in of) return this.api.quotas.groups.tryCap(of.groupId, limit as GroupCapTrial, patient)
+    return this.api.quotas.tryCap(this.out(limit, of.owner) as never, patient)
   }
 
   async check(owner: number, amount: number, signal?: Signal): Promise<Check> {

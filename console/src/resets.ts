@@ -34,6 +34,37 @@ export async function nextResets(quota: Quota, count: number): Promise<Resets> {
   return Array.from({ length: count }, (_, more) => new Date(at(n + more).epochMilliseconds).toISOString())
 }
 
+/** So long before the present, all cycles of a trial are whole. */
+const LONG_AGO_MS = 32 * 86_400_000
+const LEAP_MS = 1_461 * 86_400_000
+/** After so many units, a reset has the same day and time of day. */
+const STEPS = {
+  hour: [{ hours: 24 }, 86_400_000],
+  day: [{ days: 28 }, 28 * 86_400_000],
+  week: [{ weeks: 4 }, 28 * 86_400_000],
+  month: [{ years: 4 }, LEAP_MS],
+  year: [{ years: 4 }, LEAP_MS],
+} as const
+
+/** An earlier reset of the same cycles, from which those of the last month are counted. */
+export async function wholeCycles(
+  resetAt: string,
+  unit: keyof typeof STEPS,
+  timeZone: string,
+  now: number,
+): Promise<string> {
+  const { Temporal } = await temporal()
+  const reset = Temporal.Instant.from(resetAt)
+  const [step, length] = STEPS[unit]
+  const steps = Math.max(0, Math.ceil((reset.epochMilliseconds - now + LONG_AGO_MS) / length) + 1)
+  const back = Object.fromEntries(Object.entries(step).map(([name, count]) => [name, steps * count]))
+  const earlier =
+    unit === 'hour'
+      ? reset.subtract(back)
+      : reset.toZonedDateTimeISO(timeZone).toPlainDateTime().subtract(back).toZonedDateTime(timeZone).toInstant()
+  return new Date(earlier.epochMilliseconds).toISOString()
+}
+
 /** The browser's own implementation, if there is one. */
 async function temporal(): Promise<{ Temporal: typeof Temporal }> {
   const own = globalThis as unknown as { Temporal?: typeof Temporal }

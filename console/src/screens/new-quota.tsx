@@ -1,8 +1,9 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
-import { type SubmitEvent, type ReactNode, useState } from 'react'
+import { type SubmitEvent, type ReactNode, useRef, useState } from 'react'
 import { Example, SettingFields } from './edit-form.tsx'
 import { GroupName } from './group-parts.tsx'
+import { TryCap } from './try-cap.tsx'
 import { type ChannelClient, newKey } from '../channel-client.ts'
 import { HERE, now, toLocalInput } from '../format.tsx'
 import { announce, Failure, fieldErrors, NumberField, Panel, Screen, useStillHere } from '../parts.tsx'
@@ -145,14 +146,17 @@ export function NewQuotaScreen({ client, search }: { client: ChannelClient; sear
   }
   const wrong: Readonly<Partial<Record<string, string | undefined>>> = tried ? own : {}
   const shown = (name: string): string | undefined => wrong[name] ?? refused[name]
+  const form = useRef<HTMLFormElement>(null)
+  /** Has the form no mistake? Otherwise it shows them. */
+  const isReady = (): boolean => {
+    setTried(true)
+    if (Object.keys(own).length === 0) return true
+    requestAnimationFrame(() => form.current?.querySelector<HTMLElement>('[aria-invalid="true"]')?.focus())
+    return false
+  }
   const submit = (event: SubmitEvent<HTMLFormElement>): void => {
     event.preventDefault()
-    setTried(true)
-    if (Object.keys(own).length === 0 && !save.isPending) save.mutate({ ...draft, typed, used })
-    else {
-      const form = event.currentTarget
-      requestAnimationFrame(() => form.querySelector<HTMLElement>('[aria-invalid="true"]')?.focus())
-    }
+    if (isReady() && !save.isPending) save.mutate({ ...draft, typed, used })
   }
   return (
     <Screen title={`New ${client.title} quota`}>
@@ -162,7 +166,7 @@ export function NewQuotaScreen({ client, search }: { client: ChannelClient; sear
         </p>
       )}
       <Panel title="Settings">
-        <form className="grid" onSubmit={submit} noValidate>
+        <form className="grid" ref={form} onSubmit={submit} noValidate>
           {group === undefined ? (
             <>
               <NumberField
@@ -248,6 +252,16 @@ export function NewQuotaScreen({ client, search }: { client: ChannelClient; sear
             )}
           </SettingFields>
           <Example typed={typed} quotaType={quotaType} />
+          {cap !== null && (group === undefined || draft.per !== 'member') && (
+            <TryCap
+              key={JSON.stringify([draft.owner, quotaType, typed])}
+              client={client}
+              of={group === undefined ? { owner: readId(draft.owner).value ?? 0 } : { groupId: group }}
+              typed={typed}
+              quotaType={quotaType}
+              isReady={isReady}
+            />
+          )}
           {save.error !== null && <Failure error={save.error} />}
           <div className="actions">
             <button type="submit" className="primary" aria-disabled={save.isPending}>
