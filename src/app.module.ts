@@ -3,6 +3,7 @@ import { APP_FILTER, APP_GUARD, APP_PIPE } from '@nestjs/core'
 import { AuthModule } from './auth/auth.module.js'
 import { CallerGuard } from './auth/caller.guard.js'
 import { EventFeedsModule } from './channel-api/event-feeds.js'
+import { OwnerViewsModule } from './channel-api/owner-views.js'
 import type { Config } from './config/config.js'
 import { ConfigModule } from './config/config.module.js'
 import { DatabaseModule } from './database/database.module.js'
@@ -42,6 +43,7 @@ export class AppModule {
         TracingModule,
         DatabaseModule.for(ENTITIES),
         EventFeedsModule,
+        OwnerViewsModule,
         MeModule,
         MailQuotaModule,
         SmsQuotaModule,

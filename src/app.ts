@@ -3,6 +3,7 @@ import { NestFactory } from '@nestjs/core'
 import type { NestExpressApplication } from '@nestjs/platform-express'
 import { AppModule } from './app.module.js'
 import { ProviderKeys } from './auth/provider-keys.js'
+import { isOfLinks } from './channel-api/link.controller.js'
 import { Config } from './config/config.js'
 import { Connections } from './http/connections.js'
 import { NativeExpressAdapter } from './http/express.adapter.js'
@@ -43,7 +44,8 @@ export function configureApp(app: NestExpressApplication, log?: RequestLog): voi
   const adapter = app.getHttpAdapter() as unknown as NativeExpressAdapter
   const pipeline = app.get(RequestPipeline)
   const connections = app.get(Connections)
-  const all = app.get(RouteTable)
+  const table = app.get(RouteTable)
+  const all = config.linkSecret.length > 0 ? table : table.only((route) => !isOfLinks(route))
   const { tracer } = app.get(Tracing)
   const logged = (routes: RouteTable): Gate =>
     requestLog(app.get(Metrics), routes, {

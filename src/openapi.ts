@@ -37,6 +37,7 @@ const TAGS: readonly (readonly [name: string, description: string])[] = [
   ['SMS quotas', `The SMS quotas of users. ${forRoles('admin')}`],
   ['SMS usage', `The SMS usage of users. ${forRoles('usage')}`],
   ['Webhooks', `The endpoints that receive events. ${forRoles('admin')}`],
+  ['Owner links', 'What an owner sees by its link. For links of owners, which open nothing else, in place of tokens.'],
   ['Operations', 'Health and metrics.'],
   ['Documentation', `This document. ${forRoles('docs')} With DOCS_PUBLIC set, for everybody.`],
 ]
@@ -121,7 +122,9 @@ function problemsOf(route: Route, contested: boolean): ErrorCode[] {
   if (contested) for (const code of ['route_not_found', 'method_not_allowed'] as const) codes.add(code)
   if (route.access !== 'public') codes.add('unauthenticated')
   const forEveryRole = ROLES.every((role) => admits(route.access, role))
-  if (!forEveryRole || !SCOPES.every((scope) => leaves(scope, route))) codes.add('forbidden')
+  const isNarrowed = !forEveryRole || !SCOPES.every((scope) => leaves(scope, route))
+  // A token is unknown there, whatever its role.
+  if (isNarrowed && route.access !== 'link') codes.add('forbidden')
   // These routes stay open while the process drains; only one of them answers 503 itself.
   if (STAY_OPEN.includes(route.path) && !route.problems.includes('unavailable')) codes.delete('unavailable')
   return [...codes].sort((one, other) => statusOf(one) - statusOf(other))

@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { Controller, Get, Module } from '@nestjs/common'
 import type { Response } from 'supertest'
@@ -5,6 +6,7 @@ import { ClosedTo, UsageAuth } from '../src/auth/access.decorator.js'
 import type { AccessRule } from '../src/auth/access-rule.js'
 import { ROLES } from '../src/role/role.js'
 import { type Scope, SCOPES } from '../src/role/scope.js'
+import { OwnerLinks } from '../src/auth/owner-link.js'
 import { hashOf, newToken } from '../src/auth/token.js'
 import type { NativeExpressAdapter } from '../src/http/express.adapter.js'
 import { RouteTable } from '../src/http/route-table.js'
@@ -21,6 +23,8 @@ const MAY = {
   usage: ['usage', 'service', 'admin'],
   service: ['service', 'admin'],
   admin: ['admin'],
+  // Links open it, and no token.
+  link: [],
 } satisfies Record<AccessRule, (As | undefined)[]>
 
 /** Who may what, by the contract (§5). A route that is missing here fails the suite. */
@@ -32,6 +36,7 @@ const ROUTES: Record<string, keyof typeof MAY> = {
   'GET /docs/:file': 'docs',
   'GET /openapi.json': 'docs',
   'GET /api/v1/me': 'any',
+  'GET /api/v1/view': 'link',
 
   'POST /api/v1/quotas': 'service',
   'GET /api/v1/quotas': 'service',
@@ -103,6 +108,8 @@ const ROUTES: Record<string, keyof typeof MAY> = {
         'POST change-sets/:id/apply',
         'POST change-sets/:id/revert',
         'DELETE change-sets/:id',
+        `POST owners/:${quotas.includes('sms') ? 'user' : 'account'}_id/link`,
+        `POST owners/:${quotas.includes('sms') ? 'user' : 'account'}_id/links/revoke`,
       ].map((route) => [route.replace(' ', ` ${quotas}/`), rule]),
     ),
   ),
@@ -152,7 +159,7 @@ function placeOf(route: string): [string, string] {
     path
       .replace(':operationId', OPERATION_ID)
       .replace(':file', 'initializer.js')
-      .replace(/:id|:accountID/, '9007199254740991'),
+      .replace(/:id|:accountID|:account_id|:user_id/g, '9007199254740991'),
   ]
 }
 
@@ -185,7 +192,10 @@ onEveryStore('access', (kind) => {
   beforeAll(async () => {
     store = await kind.open()
     app = await TestApp.start(store, {
-      env: { AUTH_TOKENS: `${AUTH_TOKENS},service:service:${hashOf(rotated).toString('hex')}` },
+      env: {
+        LINK_SECRET: randomBytes(24).toString('base64'),
+        AUTH_TOKENS: `${AUTH_TOKENS},service:service:${hashOf(rotated).toString('hex')}`,
+      },
       imports: [ScratchModule],
     })
     open = await TestApp.start(store, { env: { DOCS_PUBLIC: 'true', METRICS_PUBLIC: 'true' } })
@@ -222,6 +232,9 @@ onEveryStore('access', (kind) => {
         } else if (as === undefined) {
           expect(refusal(answer)).toEqual([401, 'unauthenticated'])
           expect(answer.headers['www-authenticate']).toBe('Bearer realm="quota"')
+        } else if (rule === 'link') {
+          expect(refusal(answer)).toEqual([401, 'unauthenticated'])
+          expect(answer.headers['www-authenticate']).toBe('Bearer realm="quota", error="invalid_token"')
         } else {
           expect(refusal(answer)).toEqual([403, 'forbidden'])
           expect(answer.headers['www-authenticate']).toBeUndefined()
@@ -235,10 +248,11 @@ onEveryStore('access', (kind) => {
           expect([401, 403]).not.toContain(answer.status)
           expect(answer.status).toBe(plain.status)
         } else {
-          expect(refusal(answer)).toEqual([403, 'forbidden'])
+          const status = rule === 'link' ? 401 : 403
+          expect(answer.status).toBe(status)
           // Access comes first.
           const broken = { as: as as As, headers: { 'Content-Type': 'text/plain', 'Idempotency-Key': '' }, body: '{' }
-          expect((await app.send(method, `${path}?nonsense=1&nonsense=2`, broken)).status).toBe(403)
+          expect((await app.send(method, `${path}?nonsense=1&nonsense=2`, broken)).status).toBe(status)
         }
       })
 
@@ -280,8 +294,15 @@ onEveryStore('access', (kind) => {
         for (const [, as] of CALLERS) {
           if (may.includes(as)) continue
           const answer = await app.send(method, `${path}?nonsense=1&nonsense=2`, { ...broken, as })
-          expect(answer.status).toBe(as === undefined ? 401 : 403)
+          expect(answer.status).toBe(as === undefined || rule === 'link' ? 401 : 403)
         }
+      })
+
+      it.each(['mail', 'sms'])('is not opened by a link of %s, unless it is for links', async (channel) => {
+        const { token } = await app.app.get(OwnerLinks).make(channel, 7, 60)
+        const answer = await withToken(method, path, token)
+        if (rule === 'public' || rule === 'link') expect(answer.status).toBe(200)
+        else expect(refusal(answer)).toEqual([401, 'unauthenticated'])
       })
     })
   })

@@ -2,6 +2,7 @@ import { type BatchResult, consumeInBatches } from './batch.js'
 import { given, Listing } from './listing.js'
 import { HoldOpen, HoldSettled } from './problem.js'
 import type { Paths } from './paths.js'
+import { Owners } from './owners.js'
 import { Quotas } from './quotas.js'
 import { type Call, type CallOptions, type KeyedOptions, newRequestId, type Transport } from './transport.js'
 import type { Act, AnyChannel, Check, Commit, Refund, Series } from './types.js'
@@ -25,6 +26,8 @@ export type Answered<Channel extends AnyChannel> = Channel['operation'] & {
 export class ChannelClient<Channel extends AnyChannel> {
   /** Quotas, their settings and their history. */
   readonly quotas: Quotas<Channel>
+  /** Links with which owners see what they have left. */
+  readonly owners: Owners<Channel>
 
   /** Created by `QuotaClient`; its parameters are for the package's other entry points. */
   constructor(
@@ -32,6 +35,7 @@ export class ChannelClient<Channel extends AnyChannel> {
     readonly paths: Paths,
   ) {
     this.quotas = new Quotas(transport, paths)
+    this.owners = new Owners(transport, paths)
   }
 
   /**

@@ -1,7 +1,7 @@
 import { ChannelClient } from './channel.js'
 import type { Paths } from './paths.js'
 import { type CallOptions, type ClientOptions, Transport } from './transport.js'
-import type { Mail, Me, Sms } from './types.js'
+import type { Mail, Me, OwnerView, Sms } from './types.js'
 
 const MAIL: Paths = {
   quotas: '/api/v1/quotas',
@@ -40,5 +40,10 @@ export class QuotaClient {
   /** Returns the principal of the token. */
   async me(options: CallOptions = {}): Promise<Me> {
     return (await this.transport.send({ ...options, method: 'GET', path: '/api/v1/me' })).body as Me
+  }
+
+  /** Returns what the owner of a link sees. The client's token is that of the link: what follows `#` in its `url`. */
+  async view(options: CallOptions = {}): Promise<OwnerView> {
+    return (await this.transport.send({ ...options, method: 'GET', path: '/api/v1/view' })).body as OwnerView
   }
 }

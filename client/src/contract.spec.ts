@@ -58,6 +58,8 @@ function callAll(client: QuotaClient, name: 'mail' | 'sms'): Promise<unknown>[] 
     quotas.groups.tryCap(1, { quotaType: 1, total: 1 }),
     quotas.groups.addMembers(1, { accountIds: [7] }),
     quotas.groups.removeMember(1, owner),
+    channel.owners.link(owner, { ttlSeconds: 60 }),
+    channel.owners.revokeLinks(owner),
     all(events(channel as never)),
     ...callChangeSets(changeSets(channel as never)),
   ]
@@ -85,6 +87,7 @@ function callShared(client: QuotaClient): Promise<unknown>[] {
   const from = '2026-11-23T00:00:00.000Z'
   return [
     client.me(),
+    client.view(),
     endpoints.list(),
     endpoints.test('ops'),
     endpoints.enable('ops'),
@@ -120,7 +123,7 @@ describe('the client', () => {
     )
     const called = network.sent.map(({ method, path }) => routeOf(method, path))
     expect(called.sort()).toEqual(routes.filter((route) => route.includes(' /api/')).sort())
-    expect(called).toHaveLength(103)
+    expect(called).toHaveLength(108)
   })
 
   it('sends what the contract requires: a key and every parameter', async () => {

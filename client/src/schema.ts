@@ -398,6 +398,40 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/sms/admin/quota/owners/{user_id}/link": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Make a link to the page of an owner, which opens without a sign-in */
+        post: operations["smsLinkCreate"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/sms/admin/quota/owners/{user_id}/links/revoke": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** End all links of an owner that were made before */
+        post: operations["smsLinkRevoke"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/sms/admin/quota/refusals": {
         parameters: {
             query?: never;
@@ -1104,6 +1138,40 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/quotas/owners/{account_id}/link": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Make a link to the page of an owner, which opens without a sign-in */
+        post: operations["mailLinkCreate"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/quotas/owners/{account_id}/links/revoke": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** End all links of an owner that were made before */
+        post: operations["mailLinkRevoke"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/quotas/refusals": {
         parameters: {
             query?: never;
@@ -1406,6 +1474,22 @@ export interface paths {
         put?: never;
         /** Restore a deleted quota */
         post: operations["mailQuotaRestore"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/view": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get: operations["viewShow"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -2069,6 +2153,14 @@ export interface components {
              */
             default?: boolean;
         };
+        CreateLink: {
+            /**
+             * @description Lifetime of the link, in seconds.
+             * @default 2592000
+             * @example 2592000
+             */
+            ttl_seconds?: number;
+        };
         CreateMailQuota: {
             /**
              * @description 1 (total): `total` units until `expire_at`. 2 (cycle): `total` units per cycle. 3 (rolling): `total` units in any `window_seconds`; only for caps.
@@ -2677,6 +2769,20 @@ export interface components {
             code: "internal_error";
             /** @description The request's id, as in X-Request-Id; in an item of a batch, that of the batch. */
             request_id: string;
+        };
+        Link: {
+            /**
+             * Format: uri
+             * @description Address of the page. What follows `#` is the link's token: whoever has it sees the owner's view. The service does not store it.
+             * @example https://quota.example.com/view/#ql.mail.7.1798761600000.0.…
+             */
+            url: string;
+            /**
+             * Format: date-time
+             * @description The time from which the link opens nothing.
+             * @example 2026-12-01T00:00:00.000Z
+             */
+            expires_at: string;
         };
         Live: {
             /**
@@ -4177,6 +4283,127 @@ export interface components {
             code: "operation_not_found";
             /** @description The request's id, as in X-Request-Id; in an item of a batch, that of the batch. */
             request_id: string;
+        };
+        OwnerDay: {
+            /**
+             * Format: date-time
+             * @description The beginning of the UTC day.
+             * @example 2026-12-01T00:00:00.000Z
+             */
+            day: string;
+            /**
+             * Format: int64
+             * @description Units charged on this day, gross.
+             * @example 120
+             */
+            charged: number;
+        };
+        OwnerLimit: {
+            /**
+             * Format: int64
+             * @description The quota; null if several owners share it, and for a member's count that its first consume will create.
+             * @example 12
+             */
+            id: number | null;
+            /**
+             * @description Its name for people.
+             * @example Newsletter
+             */
+            label: string | null;
+            /**
+             * @description 1: total, 2: cycle, 3: rolling.
+             * @example 1
+             * @enum {integer}
+             */
+            quota_type: 1 | 2 | 3;
+            /**
+             * @description Null if it pays; otherwise it is a cap.
+             * @example enforce
+             * @enum {string|null}
+             */
+            cap: "enforce" | "observe" | null;
+            /**
+             * Format: int64
+             * @description Units that it allows; null if several owners share it.
+             * @example 1000
+             */
+            total: number | null;
+            /**
+             * Format: int64
+             * @description Units spent; null if several owners share it.
+             * @example 20
+             */
+            used: number | null;
+            /**
+             * Format: int64
+             * @description Units left; if several owners share it, those of them that this owner may still take.
+             * @example 975
+             */
+            remaining: number;
+            /**
+             * Format: date-time
+             * @description The next time before its end at which it has more units; null if there is none.
+             * @example 2026-12-01T00:00:00.000Z
+             */
+            refills_at: string | null;
+            /**
+             * Format: date-time
+             * @description The time at which it ends; null: never.
+             * @example 2026-12-01T00:00:00.000Z
+             */
+            expire_at: string | null;
+        };
+        OwnerRefusal: {
+            /**
+             * Format: date-time
+             * @description The beginning of the UTC hour.
+             * @example 2026-12-01T00:00:00.000Z
+             */
+            hour: string;
+            /**
+             * @description The reason.
+             * @example quota_exceeded
+             * @enum {string}
+             */
+            code: "quota_exceeded" | "no_active_quota" | "quota_observed";
+            /**
+             * Format: int64
+             * @description Number of refused attempts, including repeated ones.
+             * @example 41
+             */
+            count: number;
+        };
+        OwnerView: {
+            /**
+             * Format: int64
+             * @description The mail account; absent for a user of SMS.
+             * @example 7
+             */
+            account_id?: number;
+            /**
+             * Format: int64
+             * @description The user of SMS; absent for a mail account.
+             * @example 7
+             */
+            user_id?: number;
+            /**
+             * Format: int64
+             * @description The largest amount that one consume can take now.
+             * @example 975
+             */
+            available: number;
+            /**
+             * Format: date-time
+             * @description The time from which the link opens nothing.
+             * @example 2026-12-01T00:00:00.000Z
+             */
+            expires_at: string;
+            /** @description The active quotas that pay for the owner, in paying order, then its active caps. */
+            limits: components["schemas"]["OwnerLimit"][];
+            /** @description The last refusals, at most 20, newest hour first. */
+            refusals: components["schemas"]["OwnerRefusal"][];
+            /** @description The usage of the last 31 UTC days up to now, oldest first. */
+            days: components["schemas"]["OwnerDay"][];
         };
         PassedThresholds: {
             /**
@@ -7135,6 +7362,52 @@ export interface operations {
             };
         };
     };
+    smsLinkCreate: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                user_id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["CreateLink"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Link"];
+                };
+            };
+        };
+    };
+    smsLinkRevoke: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                user_id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Revoked. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
     smsOfficeRefusals: {
         parameters: {
             query: {
@@ -8445,6 +8718,52 @@ export interface operations {
             };
         };
     };
+    mailLinkCreate: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                account_id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["CreateLink"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Link"];
+                };
+            };
+        };
+    };
+    mailLinkRevoke: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                account_id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Revoked. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
     mailOfficeRefusals: {
         parameters: {
             query: {
@@ -8954,6 +9273,26 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["MailQuota"];
+                };
+            };
+        };
+    };
+    viewShow: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OwnerView"];
                 };
             };
         };

@@ -75,6 +75,13 @@ export interface AnyChangeSet extends Body<'ChangeSet'> {}
 /** The reason why a row is `invalid`, in `conflict` or `kept`, or a change set `failed`. */
 export interface RowProblem extends Body<'RowProblem'> {}
 
+/** A link to the page of one owner. */
+export interface Link extends Body<'Link'> {}
+/** The lifetime of a link. */
+export interface CreateLink extends Sent<'CreateLink'> {}
+/** What the owner of a link sees. */
+export interface OwnerView extends Body<'OwnerView'> {}
+
 /* Mail: an account's quotas. */
 
 export interface MailQuota extends Body<'MailQuota'> {}

@@ -12,8 +12,9 @@ import type { ChannelScope, Scope } from '../role/scope.js'
  * - `usage`: spending, settling, and reading usage.
  * - `service`: managing mail quotas: their settings, lists, history, reports and change sets.
  * - `admin`: the same for SMS quotas, and everything for administrators that belongs to no channel, such as webhooks.
+ * - `link`: no token, but the link of an owner, which opens no other rule.
  */
-export type AccessRule = 'public' | 'any' | 'docs' | 'usage' | 'service' | 'admin'
+export type AccessRule = 'public' | 'any' | 'docs' | 'usage' | 'service' | 'admin' | 'link'
 
 /** The roles that each rule admits. A new role compiles only after each rule admits or refuses it. */
 const ADMITTED: Readonly<Record<AccessRule, Readonly<Record<Role, boolean>>>> = {
@@ -23,6 +24,7 @@ const ADMITTED: Readonly<Record<AccessRule, Readonly<Record<Role, boolean>>>> = 
   usage: { usage: true, service: true, admin: true, metrics: false },
   service: { usage: false, service: true, admin: true, metrics: false },
   admin: { usage: false, service: false, admin: true, metrics: false },
+  link: { usage: false, service: false, admin: false, metrics: false },
 }
 
 /** The properties of a route on which a scope depends. */
@@ -48,15 +50,26 @@ export interface Guarded extends Scoped {
 /** The routes of a rule that a scope permits: all, none, or those of its own channel. */
 type Passage = 'all' | 'none' | 'own channel'
 
+/** The routes that the scope of a channel permits. */
+const OF_CHANNEL = {
+  public: 'all',
+  any: 'all',
+  docs: 'all',
+  usage: 'own channel',
+  service: 'own channel',
+  admin: 'own channel',
+  link: 'none',
+} as const
+
 /**
  * The routes of each rule that each scope permits. A scope only narrows a role: the role is checked first. A new scope
  * or rule compiles only after all combinations are set.
  */
 const LEFT: Readonly<Record<Scope, Readonly<Record<AccessRule, Passage>>>> = {
-  mail: { public: 'all', any: 'all', docs: 'all', usage: 'own channel', service: 'own channel', admin: 'own channel' },
-  sms: { public: 'all', any: 'all', docs: 'all', usage: 'own channel', service: 'own channel', admin: 'own channel' },
+  mail: OF_CHANNEL,
+  sms: OF_CHANNEL,
   // The ledger restricts this scope to the principal's own operations. Quotas have no such owner.
-  own: { public: 'all', any: 'all', docs: 'all', usage: 'all', service: 'none', admin: 'none' },
+  own: { public: 'all', any: 'all', docs: 'all', usage: 'all', service: 'none', admin: 'none', link: 'none' },
 }
 
 /**

@@ -72,6 +72,11 @@ export function AnyAdminAuth(): RouteDecorator {
   return guarded('admin', AdminGuard)
 }
 
+/** Opens a route to links of owners, and to no token. `CallerGuard` itself admits them. */
+export function LinkAuth(): RouteDecorator {
+  return applyDecorators(SetMetadata(ACCESS_RULE, 'link' satisfies AccessRule), ApiBearerAuth(BEARER_SCHEME))
+}
+
 /** Denies a route to tokens with these scopes, even if its rule permits them. */
 export function ClosedTo(...scopes: Scope[]): RouteDecorator {
   return SetMetadata(CLOSED_TO, scopes)

@@ -4,6 +4,7 @@ import { loadConfig } from '../config/config.js'
 import { Authenticator, Unauthenticated } from './authenticator.js'
 import { BearerStrategy } from './bearer.strategy.js'
 import { JwtVerifier } from './jwt.js'
+import { LinkStrategy, OwnerLinks } from './owner-link.js'
 import { ProviderKeys } from './provider-keys.js'
 import { hashOf, newToken } from './token.js'
 import { Tokens } from './tokens.js'
@@ -13,7 +14,8 @@ const clock = new SystemClock()
 const config = loadConfig({})
 const jwts = new JwtVerifier(config, clock, new ProviderKeys(config, clock))
 const tokensOf = (env: NodeJS.ProcessEnv) => new Tokens(loadConfig(env), clock)
-const authenticatorOf = (tokens: Tokens) => new Authenticator(new BearerStrategy(tokens, clock, jwts))
+const links = new LinkStrategy(new OwnerLinks(config, clock))
+const authenticatorOf = (tokens: Tokens) => new Authenticator(new BearerStrategy(tokens, clock, jwts), links)
 const good = authenticatorOf(
   tokensOf({
     AUTH_TOKENS: [entry('a', 'usage', 'one'), entry('b', 'admin', 'two'), entry('b', 'admin', 'three')].join(','),
@@ -64,7 +66,7 @@ describe('the authenticator', () => {
       }
     }
     const tokens = tokensOf({ AUTH_TOKENS: [entry('a', 'usage', 'one'), entry('b', 'admin', 'two')].join(',') })
-    const slow = new Authenticator(new Slow(tokens, clock, jwts))
+    const slow = new Authenticator(new Slow(tokens, clock, jwts), links)
     const asked = ['one', 'two', 'three', 'two', 'one'].map(async (token) =>
       slow.authenticate({ authorization: `Bearer ${token}` }, []).then(
         ({ name }) => name,
@@ -91,7 +93,7 @@ describe('a token that expires', () => {
   })()
   const env = { AUTH_TOKENS: `${entry('a', 'usage', 'one')}:2027-01-01T00:00:00Z,${entry('a', 'usage', 'two')}` }
   const tokens = new Tokens(loadConfig(env), present)
-  const authenticator = new Authenticator(new BearerStrategy(tokens, present, jwts))
+  const authenticator = new Authenticator(new BearerStrategy(tokens, present, jwts), links)
   const asked = async (token: string): Promise<string> =>
     authenticator.authenticate({ authorization: `Bearer ${token}` }, []).then(
       ({ name }) => name,

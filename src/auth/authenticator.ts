@@ -4,7 +4,8 @@ import type { Handler, Request } from 'express'
 import passport, { type AuthenticateCallback } from 'passport'
 import { ServiceError } from '../error/service-error.js'
 import { BearerStrategy, REALM } from './bearer.strategy.js'
-import type { Principal } from './principal.js'
+import { LinkStrategy } from './owner-link.js'
+import type { LinkHolder, Principal } from './principal.js'
 import { timesSent } from './raw-headers.js'
 
 /** The caller sent no valid token. */
@@ -19,7 +20,8 @@ export class Unauthenticated extends ServiceError {
   }
 }
 
-const STRATEGY = 'bearer'
+const TOKEN = 'token'
+const LINK = 'link'
 const REPEATED = 'Authorization may be sent only once'
 const NEEDED = 'send Authorization: Bearer TOKEN'
 const UNKNOWN = 'the token is unknown or has expired'
@@ -34,8 +36,9 @@ export class Authenticator {
   /** A separate instance for each application. Passport creates an object of a named strategy for each attempt. */
   private readonly passport = new passport.Passport()
 
-  constructor(strategy: BearerStrategy) {
-    this.passport.use(STRATEGY, strategy)
+  constructor(tokens: BearerStrategy, links: LinkStrategy) {
+    this.passport.use(TOKEN, tokens)
+    this.passport.use(LINK, links)
   }
 
   /**
@@ -44,6 +47,15 @@ export class Authenticator {
    * @throws Unauthenticated without a valid token
    */
   authenticate(headers: IncomingHttpHeaders, rawHeaders: readonly string[]): Promise<Principal> {
+    return this.attempt<Principal>(TOKEN, headers, rawHeaders)
+  }
+
+  /** The same for a route that takes links of owners instead of tokens. Every link that does not open is one error. */
+  openLink(headers: IncomingHttpHeaders, rawHeaders: readonly string[]): Promise<LinkHolder> {
+    return this.attempt<LinkHolder>(LINK, headers, rawHeaders)
+  }
+
+  private attempt<T>(strategy: string, headers: IncomingHttpHeaders, rawHeaders: readonly string[]): Promise<T> {
     return new Promise((resolve, reject) => {
       if (headers.authorization !== undefined && timesSent(rawHeaders, 'authorization') > 1) {
         reject(new Unauthenticated(REPEATED, INVALID_REQUEST))
@@ -52,10 +64,10 @@ export class Authenticator {
       const decided: AuthenticateCallback = (error, principal, challenge) => {
         if (error !== null && error !== undefined) reject(error as Error)
         else if (principal === false) reject(refusal(challenge))
-        else resolve(principal as unknown as Principal)
+        else resolve(principal as unknown as T)
       }
       const attempt = { headers }
-      const run = this.passport.authenticate(STRATEGY, { session: false }, decided) as Handler
+      const run = this.passport.authenticate(strategy, { session: false }, decided) as Handler
       run(attempt as Request, undefined as never, reject)
     })
   }

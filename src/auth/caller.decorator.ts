@@ -1,7 +1,7 @@
 import { createParamDecorator, type ExecutionContext } from '@nestjs/common'
 import type { Request } from 'express'
 import { ServiceError } from '../error/service-error.js'
-import type { Principal } from './principal.js'
+import type { LinkHolder, Principal } from './principal.js'
 
 /** The authenticated caller and the id of its request. */
 export interface Caller extends Principal {
@@ -16,4 +16,11 @@ export const Caller = createParamDecorator((_data: unknown, context: ExecutionCo
   if (principal === undefined)
     throw new ServiceError('internal_error', 'a route without authentication injects its caller')
   return { ...principal, requestId, ownOnly: principal.scopes?.includes('own') ?? false }
+})
+
+/** Injects the `LinkHolder`. Only for routes that links open. */
+export const Holder = createParamDecorator((_data: unknown, context: ExecutionContext): LinkHolder => {
+  const { link } = context.switchToHttp().getRequest<Request>()
+  if (link === undefined) throw new ServiceError('internal_error', 'a route that no link opens injects its holder')
+  return link
 })

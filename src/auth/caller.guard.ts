@@ -35,6 +35,10 @@ export class CallerGuard implements CanActivate {
   }
 
   private async identify(request: Request): Promise<boolean> {
+    if ((request.route as Guarded).access === 'link') {
+      request.link = await this.authenticator.openLink(request.headers, request.rawHeaders)
+      return true
+    }
     request.principal = await this.authenticator.authenticate(request.headers, request.rawHeaders)
     const { access, controller, handler } = request.route as Guarded
     if (access !== undefined) return true

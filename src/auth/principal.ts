@@ -1,3 +1,4 @@
+import type { Request } from 'express'
 import { OIDC_PREFIX } from '../role/principal-name.js'
 import type { Role } from '../role/role.js'
 import type { Scope } from '../role/scope.js'
@@ -25,11 +26,31 @@ export interface Principal {
   readonly expiresAt: Instant | null
 }
 
+/** The prefix of the ids of links' holders; no static token's name contains a colon. */
+export const LINK_PREFIX = 'link:'
+
+/** Whoever holds an owner's link. It is no principal: it has no role, and calls one route. */
+export interface LinkHolder {
+  /** The same for all, in the log and in metrics. */
+  readonly name: 'link'
+  /** Identifies channel and owner: the links of one owner take turns as one caller. */
+  readonly id: string
+  readonly channel: string
+  readonly ownerId: number
+  readonly expiresAt: Instant
+}
+
+/** Returns who takes a turn with a request; undefined for anonymous callers. */
+export function whoCalls({ principal, link }: Pick<Request, 'principal' | 'link'>): Principal | LinkHolder | undefined {
+  return principal ?? link
+}
+
 /**
- * Returns the label of a principal in metrics. All principals of the identity provider share one, since their number is
- * unlimited.
+ * Returns the label of a principal in metrics. All principals of the identity provider share one, and so do all holders
+ * of links, since their number is unlimited.
  */
 export function principalLabel(nameOrId: string): string {
+  if (nameOrId.startsWith(LINK_PREFIX)) return 'link'
   return nameOrId.startsWith(OIDC_PREFIX) ? 'oidc' : nameOrId
 }
 
@@ -39,6 +60,8 @@ declare module 'express-serve-static-core' {
     requestId: string
     /** The caller; set after authentication. */
     principal?: Principal
+    /** The holder of an owner's link; set after authentication on the route that links open. */
+    link?: LinkHolder
     /** Whether configuration opens the route to everybody. */
     opened?: boolean
   }

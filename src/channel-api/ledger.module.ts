@@ -1,6 +1,7 @@
 import { type DynamicModule, type FactoryProvider, Module } from '@nestjs/common'
 import type { Registry } from 'prom-client'
 import { DataSource } from 'typeorm'
+import { OwnerLinks } from '../auth/owner-link.js'
 import { Clock } from '../clock/clock.js'
 import { Config } from '../config/config.js'
 import { TransactionRunner } from '../database/transaction-runner.js'
@@ -26,9 +27,11 @@ import { Ledger } from '../ledger/write/ledger.js'
 import { METRICS_REGISTRY } from '../metrics/metrics.js'
 import { Tracing } from '../tracing/tracing.js'
 import { EventFeeds } from './event-feeds.js'
+import { LinkService } from './link.service.js'
 import { measureDrift, measureGroups, measureLedger } from './ledger.metrics.js'
 import { GroupService } from './group.service.js'
 import { ReportService } from './report.service.js'
+import { OwnerViews } from './owner-views.js'
 import { QuotaService } from './quota.service.js'
 import { measureUpkeep } from './upkeep.metrics.js'
 import { UsageService } from './usage.service.js'
@@ -55,6 +58,7 @@ export class LedgerModule {
         UsageService,
         ReportService,
         GroupService,
+        LinkService,
         ...[Ledger, QuotaReader, Upkeep].map((part) => channelToken(channel, part)),
       ],
     }
@@ -102,7 +106,7 @@ function engineOf<Q extends QuotaRow>(channel: Channel<Q>): FactoryProvider[] {
         return ledger
       },
     },
-    ...[QuotaReader, UsageReader, CapTrialReader].map((Reader) => ({
+    ...[QuotaReader, UsageReader, SeriesReader, RefusalReader, CapTrialReader].map((Reader) => ({
       provide: channelToken(channel, Reader),
       inject: [DataSource, TransactionRunner, Clock],
       useFactory: (dataSource: DataSource, transactions: TransactionRunner, clock: Clock) =>
@@ -177,6 +181,8 @@ function servicesOf<Q extends QuotaRow>(channel: Channel<Q>, Quotas: typeof Quot
   const quotasToken = channelToken(channel, QuotaReader)
   const usageToken = channelToken(channel, UsageReader)
   const trialsToken = channelToken(channel, CapTrialReader)
+  const seriesToken = channelToken(channel, SeriesReader)
+  const refusalsToken = channelToken(channel, RefusalReader)
   return [
     {
       provide: Quotas,
@@ -185,29 +191,16 @@ function servicesOf<Q extends QuotaRow>(channel: Channel<Q>, Quotas: typeof Quot
     },
     {
       provide: UsageService,
-      inject: [
-        ledgerToken,
-        quotasToken,
-        usageToken,
-        channelToken(channel, Upkeep),
-        DataSource,
-        TransactionRunner,
-        Clock,
-        ItemChecker,
-      ],
+      inject: [ledgerToken, quotasToken, usageToken, seriesToken, channelToken(channel, Upkeep), Clock, ItemChecker],
       useFactory: (
         ledger: Ledger<Q>,
         quotas: QuotaReader<Q>,
         usage: UsageReader<Q>,
+        series: SeriesReader<Q>,
         upkeep: Upkeep<Q>,
-        dataSource: DataSource,
-        transactions: TransactionRunner,
         clock: Clock,
         checker: ItemChecker,
-      ) => {
-        const series = new SeriesReader(channel, dataSource, transactions, clock)
-        return new UsageService(channel, ledger, { quotas, usage, series, upkeep }, checker, clock)
-      },
+      ) => new UsageService(channel, ledger, { quotas, usage, series, upkeep }, checker, clock),
     },
     {
       provide: GroupService,
@@ -227,13 +220,39 @@ function servicesOf<Q extends QuotaRow>(channel: Channel<Q>, Quotas: typeof Quot
       },
     },
     {
+      provide: LinkService,
+      inject: [OwnerLinks, OwnerViews, ledgerToken, quotasToken, refusalsToken, seriesToken, Clock],
+      useFactory: (
+        links: OwnerLinks,
+        views: OwnerViews,
+        { links: generations }: Ledger<Q>,
+        quotas: QuotaReader<Q>,
+        refusals: RefusalReader<Q>,
+        series: SeriesReader<Q>,
+        clock: Clock,
+      ) => {
+        const service = new LinkService(channel, links, generations, { quotas, refusals, series }, clock)
+        views.add(channel.name, service)
+        return service
+      },
+    },
+    {
       provide: ReportService,
-      inject: [DataSource, TransactionRunner, Clock, quotasToken, channelToken(channel, EventReader), trialsToken],
+      inject: [
+        DataSource,
+        TransactionRunner,
+        Clock,
+        quotasToken,
+        refusalsToken,
+        channelToken(channel, EventReader),
+        trialsToken,
+      ],
       useFactory: (
         dataSource: DataSource,
         transactions: TransactionRunner,
         clock: Clock,
         quotas: QuotaReader<Q>,
+        refusals: RefusalReader<Q>,
         events: EventReader<Q>,
         trials: CapTrialReader<Q>,
       ) =>
@@ -243,7 +262,7 @@ function servicesOf<Q extends QuotaRow>(channel: Channel<Q>, Quotas: typeof Quot
             changes: new ChangeReader(channel, dataSource, transactions),
             owners: new OwnerReader(channel, dataSource, transactions, quotas),
             expiring: new ExpiringReader(channel, dataSource, transactions, clock),
-            refusals: new RefusalReader(channel, dataSource, transactions, clock),
+            refusals,
             events,
             trials,
           },

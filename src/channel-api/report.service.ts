@@ -69,7 +69,8 @@ export class ReportService<Q extends QuotaRow> {
     const violations = query.violationsAt(this.clock.now())
     if (violations.length > 0) throw validationFailed(violations)
     const { refusals } = this.readers
-    return refusals.ofOwner(principalId, ownerOf(this.channel, query), periodOf(query), query.amounts !== undefined)
+    const amounts = query.amounts !== undefined
+    return refusals.ofOwner(principalId, ownerOf(this.channel, query), periodOf(query), { amounts })
   }
 
   /** A page of events, oldest first. */

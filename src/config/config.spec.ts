@@ -47,6 +47,9 @@ describe('loadConfig', () => {
       metricsPublic: false,
       console: true,
       consoleIdleMinutes: 0,
+      publicUrl: undefined,
+      linkSecret: [],
+      viewFrameAncestors: [],
       verifyBackground: true,
       logLevel: 'info',
       logFormat: 'text',
@@ -90,6 +93,9 @@ describe('loadConfig', () => {
       DOCS_PUBLIC: 'true',
       METRICS_PUBLIC: 'true',
       CONSOLE: 'false',
+      PUBLIC_URL: 'https://quota.example/below/',
+      LINK_SECRET: `${DIGEST}, ${OTHER}`,
+      VIEW_FRAME_ANCESTORS: 'https://webmail.example',
       VERIFY_BACKGROUND: 'false',
       LOG_LEVEL: 'debug',
       SHUTDOWN_GRACE_SECONDS: '9',
@@ -118,6 +124,9 @@ describe('loadConfig', () => {
       metricsPublic: true,
       console: false,
       consoleIdleMinutes: 0,
+      publicUrl: 'https://quota.example/below',
+      linkSecret: [DIGEST, OTHER],
+      viewFrameAncestors: ['https://webmail.example'],
       verifyBackground: false,
       logLevel: 'debug',
       logFormat: 'json',
@@ -236,6 +245,23 @@ describe('loadConfig', () => {
       expect(mistakes({ CORS_ORIGINS: origin })).toEqual([expect.stringContaining('CORS_ORIGINS')])
     },
   )
+
+  it.each<[string, Record<string, string>, RegExp]>([
+    ['a short secret', { LINK_SECRET: 'x'.repeat(31) }, /^LINK_SECRET: each .* at least 32 characters$/],
+    ['a short second one', { LINK_SECRET: `${DIGEST},${'y'.repeat(31)}` }, /at least 32 characters/],
+    ['no second one', { LINK_SECRET: `${DIGEST},` }, /at least 32 characters/],
+    ['three secrets', { LINK_SECRET: [DIGEST, OTHER, THIRD].join() }, /^LINK_SECRET must be one secret, or two/],
+    ['a secret and a file', { LINK_SECRET: DIGEST, LINK_SECRET_FILE: '/nowhere' }, /both set: set only one/],
+    ['a file that is not there', { LINK_SECRET_FILE: '/nowhere' }, /^LINK_SECRET_FILE cannot be read/],
+    ['an address without a scheme', { PUBLIC_URL: 'quota.example' }, /^PUBLIC_URL must be the URL/],
+    ['an address with a query', { PUBLIC_URL: 'https://quota.example/?a' }, /^PUBLIC_URL must be/],
+    ['an address with a fragment', { PUBLIC_URL: 'https://quota.example/#' }, /^PUBLIC_URL must be/],
+    ['an address with a user', { PUBLIC_URL: 'https://a:b@quota.example' }, /^PUBLIC_URL must be/],
+    ['a frame that is no origin', { VIEW_FRAME_ANCESTORS: '*' }, /^VIEW_FRAME_ANCESTORS: "\*" is no origin/],
+  ])('does not accept %s, and shows no secret', (_what, env, mistake) => {
+    expect(mistakes(env)).toEqual([expect.stringMatching(mistake)])
+    expect(mistakes(env).join()).not.toMatch(/xxx|yyy|[0-9a-f]{64}/)
+  })
 
   it.each<[string, unknown]>([
     ['0', 0],

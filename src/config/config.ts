@@ -177,6 +177,18 @@ export const VARIABLES = {
   docsPublic: flag('true: /docs and /openapi.json without a token.', false),
   metricsPublic: flag('true: /metrics without a token.', false),
   console: flag('false: the console in the browser, under /admin, is not served.', true),
+  publicUrl: variable(
+    'Address at which people reach this service, for links of owners, like https://quota.example.com. Default: that of the request.',
+    readPublicUrl,
+  ),
+  linkSecret: variable(
+    'Secrets that sign links of owners, at least 32 random characters each: one, or two during a rotation, the new one first. Not set: no links.',
+    readLinkSecret,
+  ),
+  viewFrameAncestors: variable(
+    'Origins whose pages may show the page of a link in a frame, comma-separated, like https://webmail.example. Default: none.',
+    readOrigins,
+  ),
   consoleIdleMinutes: integer(
     'Minutes of inactivity after which the console signs a person out, 0 to 1440; 0: never.',
     0,
@@ -412,6 +424,35 @@ function readOrigins(read: Reader, name: string): readonly string[] {
     }
   }
   return Object.freeze(origins)
+}
+
+/** The minimum length of a LINK_SECRET in characters, and the maximum number of them (contract, §14). */
+const MIN_SECRET_LENGTH = 32
+const MAX_SECRETS = 2
+
+/** Reads the variable, or the file that the variable with `_FILE` names. The mistakes contain no secret. */
+function readLinkSecret(read: Reader, name: string): readonly string[] {
+  const [own, file] = [read.text(name), `${name}_FILE`]
+  const isInFile = read.text(file) !== undefined
+  if (own !== undefined && isInFile) read.mistakes.push(`${name} and ${file} are both set: set only one of them`)
+  const text = own ?? read.file(file)
+  const secrets = text?.split(',').map((secret) => secret.trim()) ?? []
+  if (secrets.length > MAX_SECRETS) read.mistakes.push(`${name} must be one secret, or two separated by a comma`)
+  if (secrets.some((secret) => secret.length < MIN_SECRET_LENGTH))
+    read.mistakes.push(`${name}: each secret must have at least ${MIN_SECRET_LENGTH} characters`)
+  return Object.freeze(secrets)
+}
+
+/** @returns the address without a slash at its end */
+function readPublicUrl(read: Reader, name: string): string | undefined {
+  const text = read.text(name)
+  if (text === undefined) return undefined
+  const isAddress = isHttpUrl(text) && /^[^?#]+$/.test(text) && new URL(text).username === ''
+  if (!isAddress)
+    read.mistakes.push(
+      `${name} must be the URL of this service without query and fragment, like https://quota.example.com`,
+    )
+  return text.replace(/\/$/, '')
 }
 
 /** Is this the form in which browsers send the origin? Anything else would never match. */

@@ -1,5 +1,6 @@
 import { type CanActivate, type ExecutionContext, Injectable, UseGuards } from '@nestjs/common'
 import type { Request, Response } from 'express'
+import { whoCalls } from '../auth/principal.js'
 import { ServiceError, validationFailed } from '../error/service-error.js'
 import { Admission } from './admission.js'
 import { BodyStream, STREAM_IN_HAND_BYTES } from './body-stream.js'
@@ -57,12 +58,11 @@ export class BodyReader {
    * @throws ServiceError the refusal, synchronously or by the promise
    */
   read(request: Request, response: Response): Promise<void> | undefined {
-    const { principal } = request
+    const caller = whoCalls(request)
     const route = request.route as Route
     if (request.undecodable === true)
       throw validationFailed([{ field: 'path', message: 'contains a percent sign that encodes nothing' }])
-    const turn =
-      principal === undefined ? undefined : this.admission.enter(principal.id, bytesOf(request, route), response)
+    const turn = caller === undefined ? undefined : this.admission.enter(caller.id, bytesOf(request, route), response)
     if (turn !== undefined) return turn.then(() => this.afterAdmission(request, response, route))
     return this.afterAdmission(request, response, route)
   }

@@ -2,6 +2,7 @@ import type { IncomingMessage, RequestListener, Server, ServerOptions, ServerRes
 import type { Socket } from 'node:net'
 import { Injectable } from '@nestjs/common'
 import type { Request, Response } from 'express'
+import { whoCalls } from '../auth/principal.js'
 import type { Config } from '../config/config.js'
 import { ServiceError } from '../error/service-error.js'
 import { FairQueue } from '../fairness/fair-queue.js'
@@ -101,11 +102,17 @@ interface Connection {
 
 /** The current flow of a connection: that of the request in progress if its principal is known. */
 function flowOf({ responses, flow }: Connection): string {
-  return requestOf(responses[0])?.principal?.id ?? flow
+  return idOf(responses[0]) ?? flow
 }
 
 function requestOf(response: ServerResponse | undefined): Request | undefined {
   return response?.req as Request | undefined
+}
+
+/** The id of the caller of a request; undefined if it is not known. */
+function idOf(response: ServerResponse | undefined): string | undefined {
+  const request = requestOf(response)
+  return request && whoCalls(request)?.id
 }
 
 /** Whether a connection waits for its caller: for a request, for the rest of one, or until its response is read. */
@@ -343,7 +350,7 @@ export class Connections implements LateBodies {
     connection.started = false
     // The `close` listener removes a broken connection.
     if (socket.destroyed || !this.open.has(socket)) return
-    connection.flow = requestOf(responses.shift())?.principal?.id ?? UNKNOWN
+    connection.flow = idOf(responses.shift()) ?? UNKNOWN
     if (responses.length > 0) this.ahead -= 1
     const readAhead = socket.isPaused()
     if (socket.writable && responses.length > 0) {

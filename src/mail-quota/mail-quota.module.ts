@@ -3,6 +3,7 @@ import { ChangeSetModule } from '../change-set/change-set.module.js'
 import { LedgerModule } from '../channel-api/ledger.module.js'
 import { MailChangeSetController } from './mail-change-set.controller.js'
 import { MailGroupController } from './mail-group.controller.js'
+import { MailLinkController } from './mail-link.controller.js'
 import { MailReportController } from './mail-report.controller.js'
 import { MailQuotaController } from './mail-quota.controller.js'
 import { MailQuotaService } from './mail-quota.service.js'
@@ -19,6 +20,7 @@ const ledger = LedgerModule.forChannel(MAIL, MailQuotaService)
     MailReportController,
     MailChangeSetController,
     MailGroupController,
+    MailLinkController,
     MailQuotaController,
   ],
 })

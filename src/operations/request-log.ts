@@ -1,5 +1,6 @@
 import { isIP } from 'node:net'
 import type { Request, Response } from 'express'
+import { whoCalls } from '../auth/principal.js'
 import type { ErrorCode, UnavailableReason } from '../error/service-error.js'
 import type { Gate } from '../http/request-pipeline.js'
 import type { RouteTable } from '../http/route-table.js'
@@ -88,7 +89,8 @@ export function requestLog(
       if (response.repliedAt !== undefined) {
         metrics.observeFirstByte(method, route, (response.repliedAt - began) / 1000)
       }
-      const principal = request.principal === undefined ? undefined : storedName(request.principal.name)
+      const caller = whoCalls(request)
+      const principal = caller && storedName(caller.name)
       const { refusal } = request
       if (refusal !== undefined) refusals?.refused(principal, refusal)
       followed?.end({ method, route, status, principal, requestId, aborted })

@@ -3,6 +3,7 @@ import { ChangeSetModule } from '../change-set/change-set.module.js'
 import { LedgerModule } from '../channel-api/ledger.module.js'
 import { SmsChangeSetController } from './sms-change-set.controller.js'
 import { SmsGroupController } from './sms-group.controller.js'
+import { SmsLinkController } from './sms-link.controller.js'
 import { SmsReportController } from './sms-report.controller.js'
 import { SmsQuotaController } from './sms-quota.controller.js'
 import { SmsQuotaService } from './sms-quota.service.js'
@@ -19,6 +20,7 @@ const ledger = LedgerModule.forChannel(SMS, SmsQuotaService)
     SmsReportController,
     SmsChangeSetController,
     SmsGroupController,
+    SmsLinkController,
     SmsQuotaController,
   ],
 })

@@ -131,6 +131,7 @@ function tablesOf({ prefix, ownerColumn, userColumn }: MigratedChannel): readonl
         member_since: nullable(instant),
         brought_by: nullable(ascii(64)),
         brought_at: nullable(instant),
+        link_generation: initially(0, integer),
       },
       indexes: [
         ['group_id', 'owner_id'],

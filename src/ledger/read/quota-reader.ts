@@ -15,7 +15,16 @@ import type { Channel } from '../rows/channel.js'
 import { groupBy } from '../rows/group-by.js'
 import { groupOwner } from '../rows/group.entity.js'
 import type { QuotaRow } from '../rows/quota.entity.js'
-import { type CapView, capView, changeView, type ChangeView, quotaView, type QuotaView } from '../store/answers.js'
+import {
+  type CapView,
+  capView,
+  changeView,
+  type ChangeView,
+  ownerLimitView,
+  type OwnerLimitView,
+  quotaView,
+  type QuotaView,
+} from '../store/answers.js'
 import { quotaNotFound } from '../store/errors.js'
 import { GroupChains, GroupStore } from '../store/group-store.js'
 import { LedgerStore, LIVE_OF_OWNER } from '../store/ledger-store.js'
@@ -158,6 +167,13 @@ export class QuotaReader<Q extends QuotaRow> {
   async sumsOf(ownerId: number): Promise<SummaryView> {
     const now = this.clock.now()
     return this.sums(ownerId, await this.rolled(ownerId, now), now)
+  }
+
+  /** What the owner itself sees of its limits (contract, §14): the payers in paying order, then the caps. */
+  async ownLimits(ownerId: number): Promise<{ available: number; limits: OwnerLimitView[] }> {
+    const { limits } = await this.rolled(ownerId, this.clock.now())
+    const left = available(limits)
+    return { available: left, limits: [...limits.payers, ...limits.caps].map((quota) => ownerLimitView(quota, left)) }
   }
 
   private sums(ownerId: number, owner: RolledOwner<Q>, now: Instant): SummaryView {

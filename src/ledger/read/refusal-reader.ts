@@ -100,13 +100,14 @@ export class RefusalReader<Q extends QuotaRow> {
   /**
    * An owner's refusals by hour, newest first. Without `from`, the period begins 31 days ago.
    * @param principalId the principal whose turn it takes
-   * @param amounts adds the smallest, the largest and the latest amount
+   * @param options.amounts adds the smallest, the largest and the latest amount
+   * @param options.most only so many; without a limit if absent
    */
   async ofOwner(
     principalId: string,
     ownerId: number,
     { from, to }: Period,
-    amounts: boolean,
+    { amounts = false, most }: { amounts?: boolean; most?: number } = {},
   ): Promise<{ items: RefusalView[] }> {
     const period = { from: from ?? oldestKept(this.clock.now()), to }
     if (isEmpty(period)) return { items: [] }
@@ -118,7 +119,7 @@ export class RefusalReader<Q extends QuotaRow> {
         transaction.rows(
           `SELECT ${refusal.columns} FROM ${refusal.readBy(this.transactions.dialect, ['ownerId', 'hour'])} ` +
             `WHERE ${refusal.column('ownerId')} = ? AND ${hour} >= ?${to === undefined ? '' : ` AND ${hour} < ?`} ` +
-            `ORDER BY ${hour} DESC, ${refusal.column('code')}`,
+            `ORDER BY ${hour} DESC, ${refusal.column('code')}${most === undefined ? '' : ` LIMIT ${most}`}`,
           [ownerId, refusal.bind('hour', period.from), ...(to === undefined ? [] : [refusal.bind('hour', to)])],
         ),
       )

@@ -37,4 +37,8 @@ export abstract class OwnerRow {
   /** The time of that. */
   @Column({ ...INSTANT, name: 'brought_at', nullable: true })
   broughtAt!: Instant | null
+
+  /** Counts how often the owner's links were revoked: a link opens only in the generation in which it was made. */
+  @Column({ ...INTEGER, name: 'link_generation', default: 0 })
+  linkGeneration!: number
 }

@@ -211,6 +211,40 @@ export function capView(quota: QuotaState): CapView {
   return { id, group_id, cap: quota.cap ?? 'enforce', quota_type: quota.quotaType, ...limit }
 }
 
+/** A payer or a cap, as its owner sees it by a link (contract, §14). */
+export interface OwnerLimitView {
+  id: number | null
+  label: string | null
+  quota_type: number
+  cap: CapMode | null
+  total: number | null
+  used: number | null
+  remaining: number
+  refills_at: string | null
+  expire_at: string | null
+}
+
+/**
+ * Shows a rolled payer or cap to its owner. The counters of a quota that owners share would tell about the others, so
+ * it shows only what this owner may still take.
+ * @param left the owner's `available`
+ */
+export function ownerLimitView(quota: QuotaState, left: number): OwnerLimitView {
+  const { id, total, used, remaining: unused, refills_at } = limitView(quota)
+  const isShared = quota.per === 'group'
+  return {
+    id: isShared ? null : id,
+    label: quota.label,
+    quota_type: quota.quotaType,
+    cap: quota.cap,
+    total: isShared ? null : total,
+    used: isShared ? null : used,
+    remaining: isShared ? Math.min(unused, left) : unused,
+    refills_at,
+    expire_at: timeOrNull(quota.expireAt),
+  }
+}
+
 /** Shows an operation as of `now`. */
 export function operationView(
   channel: AnyChannel,

@@ -23,6 +23,7 @@ import { LedgerStore } from '../store/ledger-store.js'
 import { Callers } from './callers.js'
 import { Engine, type EngineOptions } from './engine.js'
 import { IdSource } from './id-source.js'
+import { LinkGenerations } from './link-generations.js'
 import { isCounted, RefusalCounter } from './refusal-counter.js'
 import { Spells } from './spells.js'
 
@@ -52,6 +53,7 @@ export class Ledger<Q extends QuotaRow> implements BeforeApplicationShutdown {
   readonly refusals: RefusalCounter<Q>
   readonly spells: Spells<Q>
   readonly callers: Callers<Q>
+  readonly links: LinkGenerations<Q>
   private readonly ids: IdSource
   private readonly ownerOfQuota: SharedReads<number, number | undefined>
   private readonly ownerOfOperation: SharedReads<string, number | undefined>
@@ -71,6 +73,7 @@ export class Ledger<Q extends QuotaRow> implements BeforeApplicationShutdown {
     this.spells = new Spells(channel.name, this.store, transactions, clock, this.ids)
     this.refusals = new RefusalCounter(channel.name, this.store, transactions, clock, this.spells)
     this.callers = new Callers(this.store, transactions, clock)
+    this.links = new LinkGenerations(this.store, transactions, channel.name)
     // The owner and the maker of a quota or an operation never change, so they may be read without locks. The owner
     // determines which lock to take.
     const reads = transactions.readsOf(`(${channel.name} owners)`)
