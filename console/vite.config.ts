@@ -6,9 +6,12 @@ function sources(name: string): string {
   return `${fileURLToPath(new URL('../client/src', import.meta.url))}/${name}.ts`
 }
 
-export default defineConfig({
-  // Where the service serves it (src/operations/console.ts).
-  base: '/admin/',
+/** The mode that builds the page of an owner's link, view.html, in place of the console. */
+const VIEW = 'view'
+
+export default defineConfig(({ mode }) => ({
+  // Where the service serves it (src/operations/console.ts). A link may lead through a proxy that adds a path.
+  base: mode === VIEW ? './' : '/admin/',
   plugins: [react()],
   // From its sources: so the console is built without waiting for the client.
   resolve: {
@@ -19,6 +22,7 @@ export default defineConfig({
   },
   build: {
     target: 'es2022',
+    ...(mode === VIEW ? { rolldownOptions: { input: fileURLToPath(new URL('view.html', import.meta.url)) } } : {}),
     // The content security policy takes no data: URLs.
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
@@ -26,4 +30,4 @@ export default defineConfig({
   },
   // `npx vite console`: the page with reloading, beside `npm start`.
   server: { proxy: { '/api': 'http://127.0.0.1:3000', '/health': 'http://127.0.0.1:3000' } },
-})
+}))

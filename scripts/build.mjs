@@ -56,7 +56,9 @@ const PARTS = {
     // The client's sources and not its build, so that neither waits for the other.
     sources: () => [
       'package-lock.json',
-      ...['package.json', 'index.html', 'tsconfig.json', 'vite.config.ts'].map((file) => `console/${file}`),
+      ...['package.json', 'index.html', 'view.html', 'tsconfig.json', 'vite.config.ts'].map(
+        (file) => `console/${file}`,
+      ),
       ...filesIn('console/src'),
       ...modulesIn('client/src'),
     ],
@@ -167,9 +169,14 @@ async function transpile(folder, next) {
   }
 }
 
-/** Only `npm run typecheck` checks types. Writes a compressed copy beside each asset. */
+/** Builds the console, and below it the page of an owner's link. */
 async function buildConsole(next) {
-  const options = ['--outDir', next, '--emptyOutDir', '--logLevel', 'warn']
+  return (await buildPages(next)) && buildPages(join(next, 'view'), '--mode', 'view')
+}
+
+/** Only `npm run typecheck` checks types. Writes a compressed copy beside each asset. */
+async function buildPages(next, ...more) {
+  const options = ['--outDir', next, '--emptyOutDir', '--logLevel', 'warn', ...more]
   if (!(await run(at('node_modules/vite/bin/vite.js'), 'build', at('console'), ...options))) return false
   // The service sends these copies to browsers that accept gzip.
   const assets = join(next, 'assets')

@@ -15,7 +15,7 @@ import { type Gate, RequestPipeline } from './http/request-pipeline.js'
 import { RouteTable } from './http/route-table.js'
 import { crossOrigin } from './http/security.js'
 import { Metrics } from './metrics/metrics.js'
-import { consoleGate, servedConsole, signInOf } from './operations/console.js'
+import { consoleSite, servedConsole, servedView, signInOf, siteGate } from './operations/console.js'
 import { isMetrics, MetricsServer } from './operations/metrics-server.js'
 import { RefusalMetrics } from './operations/refusal.metrics.js'
 import { type RequestLog, requestLog } from './operations/request-log.js'
@@ -40,7 +40,9 @@ export function configureApp(app: NestExpressApplication, log?: RequestLog): voi
   app.set('etag', false)
   if (config.trustProxy !== undefined) app.set('trust proxy', config.trustProxy)
   app.set('query parser', parseQuery)
-  const consoleFolder = servedConsole(config)
+  const folder = servedConsole(config)
+  const console = folder === undefined ? undefined : consoleSite(folder, signInOf(config, app.get(ProviderKeys)))
+  const sites = [console, servedView(config)].filter((site) => site !== undefined)
   const adapter = app.getHttpAdapter() as unknown as NativeExpressAdapter
   const pipeline = app.get(RequestPipeline)
   const connections = app.get(Connections)
@@ -62,9 +64,7 @@ export function configureApp(app: NestExpressApplication, log?: RequestLog): voi
     ...(config.corsOrigins.length > 0 ? [crossOrigin(config.corsOrigins)] : []),
     gate,
     checkRequestHead,
-    ...(consoleFolder === undefined
-      ? []
-      : [consoleGate(consoleFolder, signInOf(config, app.get(ProviderKeys)), app.get(ProblemFilter))]),
+    ...sites.map((site) => siteGate(site, app.get(ProblemFilter))),
   ]
   const listener = pipeline.listener(gates, routes)
   adapter.listenWith(tracer?.following(listener) ?? listener)

@@ -7,7 +7,7 @@ import { gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import express from 'express'
 import type { ServiceError } from '../src/error/service-error.js'
-import { consoleGate } from '../src/operations/console.js'
+import { consoleSite, siteGate } from '../src/operations/console.js'
 import { TestApp } from './support/app.js'
 import { opened } from './support/opened.js'
 import { refusal } from './support/quota-api.js'
@@ -224,16 +224,12 @@ describe('the console as files', () => {
     opened(async () => rm(folder, { recursive: true, force: true }))
     await cp(BUILT, folder, { recursive: true, filter: (name) => !name.endsWith('.gz') })
     const refused: unknown[] = []
-    const gate = consoleGate(
-      folder,
-      { provider: undefined, idleMinutes: 0, origins: () => [] },
-      {
-        tell: (error, _request, response) => {
-          refused.push((error as ServiceError).code, response.getHeaderNames())
-          response.status(404).end()
-        },
+    const gate = siteGate(consoleSite(folder, { provider: undefined, idleMinutes: 0, origins: () => [] }), {
+      tell: (error, _request, response) => {
+        refused.push((error as ServiceError).code, response.getHeaderNames())
+        response.status(404).end()
       },
-    )
+    })
     const server = express()
       .use((request, response) => void gate(request, response))
       .listen(0)

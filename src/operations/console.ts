@@ -7,6 +7,7 @@ import { HttpException } from '@nestjs/common'
 import type { Request, Response } from 'express'
 import send from 'send'
 import type { ProviderKeys } from '../auth/provider-keys.js'
+import { VIEW_PATH } from '../channel-api/link.controller.js'
 import type { Config } from '../config/config.js'
 import { ServiceError } from '../error/service-error.js'
 import type { ProblemFilter } from '../http/problem.filter.js'
@@ -21,10 +22,10 @@ import { routeNotFound } from '../http/route-table.js'
  */
 export const CONSOLE_PATH = '/admin'
 
-/** The route of all its paths in the log and in metrics. */
-const CONSOLE_ROUTE = '/admin/*'
-
-const PAGE = 'index.html'
+const CONSOLE_PAGE = 'index.html'
+/** The folder of the page of owners' links within that of the console, and the page. */
+const VIEW_FOLDER = 'view'
+const VIEW_PAGE = 'view.html'
 /** The folder of the files whose names contain a hash of their content. */
 const ASSETS = 'assets'
 /** The ending of the compressed copy that the build writes beside each of them. */
@@ -32,12 +33,26 @@ const ZIPPED = '.gz'
 
 const METHODS = ['GET', 'HEAD']
 
+/** A page, and the files that it names. */
+export interface Site {
+  /** Its path, without a slash at the end. */
+  readonly path: string
+  /** The folder of its files, as built. */
+  readonly folder: string
+  readonly page: Buffer
+  /** Whether the page answers every path below, and the service's own root for people. */
+  readonly isApp: boolean
+  /** The Cache-Control of the page. */
+  readonly caching: 'no-cache' | 'no-store'
+  policy(): string
+}
+
 /**
- * The page may load only its own files, and may call only this service and, if people sign in there, the identity
- * provider.
- * @param origins of the provider
+ * The page may load only its own files, and may call only this service and further origins.
+ * @param origins of the identity provider, if people sign in there
+ * @param ancestors may show the page in a frame
  */
-function policy(origins: readonly string[]): string {
+function policy(origins: readonly string[], ancestors: readonly string[] = []): string {
   return [
     "default-src 'none'",
     "script-src 'self'",
@@ -46,7 +61,7 @@ function policy(origins: readonly string[]): string {
     "img-src 'self'",
     "base-uri 'none'",
     "form-action 'none'",
-    "frame-ancestors 'none'",
+    ['frame-ancestors', ...(ancestors.length === 0 ? ["'none'"] : ancestors)].join(' '),
   ].join('; ')
 }
 
@@ -80,47 +95,80 @@ export function signInOf({ oidc, consoleIdleMinutes }: Config, keys: ProviderKey
  * @returns undefined if it is switched off, or was not built
  */
 export function servedConsole({ console }: Pick<Config, 'console'>): string | undefined {
-  const here = dirname(fileURLToPath(import.meta.url))
-  return ['../..', '../../..']
-    .map((up) => join(here, up, 'console/dist'))
-    .find((folder) => console && existsSync(join(folder, PAGE)))
+  return console ? builtWith(CONSOLE_PAGE) : undefined
+}
+
+/** Returns the console in a folder. @param signIn passed to the page */
+export function consoleSite(folder: string, signIn: SignIn): Site {
+  return {
+    path: CONSOLE_PATH,
+    folder,
+    page: pageWith(readFileSync(join(folder, CONSOLE_PAGE), 'utf8'), signIn),
+    isApp: true,
+    caching: 'no-cache',
+    policy: () => policy(signIn.origins()),
+  }
 }
 
 /**
- * Serves the console as static files: a page, which answers every path below `/admin/` so that the address of each
+ * The page of owners' links, whether or not the console is served.
+ * @returns undefined if no links can be made, or it was not built
+ */
+export function servedView({ linkSecret, viewFrameAncestors }: Config): Site | undefined {
+  const folder = builtWith(join(VIEW_FOLDER, VIEW_PAGE))
+  if (linkSecret.length === 0 || folder === undefined) return undefined
+  return {
+    path: VIEW_PATH,
+    folder: join(folder, VIEW_FOLDER),
+    page: readFileSync(join(folder, VIEW_FOLDER, VIEW_PAGE)),
+    isApp: false,
+    caching: 'no-store',
+    policy: () => policy([], viewFrameAncestors),
+  }
+}
+
+function builtWith(page: string): string | undefined {
+  const here = dirname(fileURLToPath(import.meta.url))
+  return ['../..', '../../..']
+    .map((up) => join(here, up, 'console/dist'))
+    .find((folder) => existsSync(join(folder, page)))
+}
+
+/**
+ * Serves a site as static files: a page, which for the console answers every path below, so that the address of each
  * screen can be opened, and the files that the page names. It is public: it contains no data, and reads its data from
  * the API with the user's token. It is not a controller, since a path may have any length, and since it does not belong
  * in the API's document.
- * @param folder the built console
- * @param signIn passed to the page
  * @param problems answers if a file cannot be sent
  */
-export function consoleGate(folder: string, signIn: SignIn, problems: Pick<ProblemFilter, 'tell'>): Gate {
-  const root = join(folder, ASSETS)
+export function siteGate(site: Site, problems: Pick<ProblemFilter, 'tell'>): Gate {
+  const { path: place, page, isApp } = site
+  const root = join(site.folder, ASSETS)
   const names = new Set(readdirSync(root))
-  const page = pageWith(readFileSync(join(folder, PAGE), 'utf8'), signIn)
   const zippedPage = gzipSync(page)
 
   return (request: Request, response: Response): boolean => {
     const path = pathOf(request)
-    const isRoot = path === '/' && METHODS.includes(request.method) && prefersHtml(request)
-    if (!isRoot && path !== CONSOLE_PATH && !path.startsWith(`${CONSOLE_PATH}/`)) return false
-    request.route = { path: CONSOLE_ROUTE }
+    const isRoot = isApp && path === '/' && METHODS.includes(request.method) && prefersHtml(request)
+    if (!isRoot && path !== place && !path.startsWith(`${place}/`)) return false
+    // The same for all its paths in the log and in metrics.
+    request.route = { path: `${place}/*` }
     if (!METHODS.includes(request.method)) {
       throw new ServiceError('method_not_allowed', `this path takes ${METHODS.join(', ')}`, { allow: METHODS })
     }
     if (bringsBody(request)) closeAfterAnswer(request, response)
-    if (isRoot || path === CONSOLE_PATH) {
-      addHeader(response, 'Location', `${CONSOLE_PATH}/`)
+    if (isRoot || path === place) {
+      addHeader(response, 'Location', `${place}/`)
       reply(response, 302, undefined)
       return true
     }
-    const below = path.slice(CONSOLE_PATH.length + 1)
+    const below = path.slice(place.length + 1)
     const isAsset = below === ASSETS || below.startsWith(`${ASSETS}/`)
     const name = below.slice(ASSETS.length + 1)
-    if (isAsset && (!names.has(name) || name.endsWith(ZIPPED))) throw routeNotFound(request.method, path)
+    const isPage = !isAsset && (isApp || below === '')
+    if (!isPage && (!isAsset || !names.has(name) || name.endsWith(ZIPPED))) throw routeNotFound(request.method, path)
     const zips = request.acceptsEncodings('gzip', 'identity') === 'gzip' && (!isAsset || names.has(`${name}${ZIPPED}`))
-    response.set('Content-Security-Policy', policy(signIn.origins())).vary('Accept-Encoding')
+    response.set('Content-Security-Policy', site.policy()).vary('Accept-Encoding')
     if (zips) response.set('Content-Encoding', 'gzip')
     if (isAsset) {
       response.type(extname(name))
@@ -133,7 +181,7 @@ export function consoleGate(folder: string, signIn: SignIn, problems: Pick<Probl
         .pipe(response)
     } else {
       const body = zips ? zippedPage : page
-      response.set({ 'Cache-Control': 'no-cache', ETag: `"${hash('sha256', body)}"` }).type('html')
+      response.set({ 'Cache-Control': site.caching, ETag: `"${hash('sha256', body)}"` }).type('html')
       if (request.fresh) response.removeHeader('Content-Encoding')
       response.send(body)
     }
