@@ -54,6 +54,7 @@ export async function startService({ databaseUrl, tokens, day = false, port }) {
         PORT: String(own),
         DATABASE_URL: databaseUrl,
         AUTH_TOKENS: entriesOf(tokens),
+        LINK_SECRET: randomBytes(32).toString('base64'),
         LOG_LEVEL: 'error',
       },
       stdio: ['ignore', 'inherit', 'inherit', ...(day ? ['ipc'] : [])],

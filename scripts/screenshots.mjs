@@ -70,7 +70,9 @@ const SCREENS = {
   import: ['/mail/import'],
   'import-mistakes': ['/mail/import', mistakes],
   sms: ['/sms/owners/3'],
+  link: ['/mail/owners/7', async (page) => page.getByRole('button', { name: 'Send a link' }).click()],
   missing: ['/mail/quotas/999999'],
+  view: ['/mail/owners/11', followLink],
 }
 /** The README's pictures, at the width of a column: name, screen, scheme. */
 const SHOWN = [
@@ -235,4 +237,12 @@ async function topUp(page) {
   await page.getByLabel('Units', { exact: true }).fill('1.500')
   await page.getByRole('button', { name: /^Give/ }).click()
   await page.locator('.announcement').getByText('units are given').waitFor()
+}
+
+/** Leaves the console for the page that a link shows. */
+async function followLink(page) {
+  await page.getByRole('button', { name: 'Send a link' }).click()
+  await page.getByRole('button', { name: 'Make the link' }).click()
+  await page.goto(await page.locator('dialog code').innerText())
+  await page.getByText('This link works until').waitFor()
 }

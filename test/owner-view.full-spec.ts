@@ -6,7 +6,17 @@ import { gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals'
 import type { Page } from 'playwright-core'
 import { TestBrowser } from './support/browser.js'
-import { expectSound, heading, inDays, ready, Service, storageOf } from './support/console.js'
+import {
+  button,
+  expectSound,
+  field,
+  heading,
+  inDays,
+  open as openIn,
+  ready,
+  Service,
+  storageOf,
+} from './support/console.js'
 import { opened } from './support/opened.js'
 import { type Store, STORES } from './support/store.js'
 
@@ -19,6 +29,8 @@ const MAX_BYTES = 60_000
 
 let store: Store
 let service: Service
+/** With the console. */
+let office: Service
 let browser: TestBrowser
 let embedding: string
 let keys = 0
@@ -39,10 +51,12 @@ beforeAll(async () => {
     LOG_LEVEL: 'debug',
     VIEW_FRAME_ANCESTORS: embedding,
   })
+  office = await Service.start(store, { LINK_SECRET })
   browser = await TestBrowser.start()
 })
 
 afterAll(async () => {
+  await office.stop()
   await service.stop()
   await store.drop()
 })
@@ -207,6 +221,25 @@ describe('the page of a link', () => {
     expect(cached.headers.get('cache-control')).toBe('public, max-age=31536000, immutable')
     const files = await Promise.all(names.map(async (name) => readFile(join(assets, name))))
     expect(gzipSync(Buffer.concat(files)).length).toBeLessThan(MAX_BYTES)
+  })
+
+  it('is reached by a link that the console makes, shows once, and ends', async () => {
+    const page = await openIn(browser, office, '/mail/owners/95')
+    await button(page, 'Send a link').click()
+    await expectSound(page)
+    await field(page, 'It works for').selectOption('a week')
+    await button(page, 'Make the link').click()
+    const url = await page.locator('dialog code').innerText()
+    await expectSound(page)
+    expect(await storageOf(page)).not.toContain(url.split('#')[1])
+    const view = await shown(url)
+    expect(await view.locator('main').innerText()).toContain('Account 95')
+    await button(page, 'End all links…').click()
+    await expectSound(page)
+    await button(page, 'End them').click()
+    await page.locator('.announcement', { hasText: 'are ended' }).waitFor()
+    await view.getByRole('button').click()
+    await heading(view, 'This link does not open').waitFor()
   })
 
   it('breaks no rule of its policy, and throws nothing', () => {

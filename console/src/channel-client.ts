@@ -10,6 +10,7 @@ import type {
   Group,
   GroupCapTrial,
   GroupSummary,
+  Link as OwnLink,
   Mail,
   MailChange,
   MailListedOperation,
@@ -445,6 +446,16 @@ export class ChannelClient {
 
   async removeMember(id: number, owner: number): Promise<void> {
     await this.api.quotas.groups.removeMember(id, this.out({}, owner) as never)
+  }
+
+  /** Makes a link with which an owner sees what it has left. */
+  async link(owner: number, ttlSeconds: number): Promise<OwnLink> {
+    return this.api.owners.link(this.out({}, owner) as never, { ttlSeconds })
+  }
+
+  /** Ends all links of an owner that were made before. */
+  async revokeLinks(owner: number): Promise<void> {
+    await this.api.owners.revokeLinks(this.out({}, owner) as never)
   }
 
   private out<T extends object>(filter: T, owner: number | undefined): Given<T> {

@@ -351,6 +351,8 @@ function toDo(status: number, code: string): string {
       return 'It may have been deleted: look among the deleted ones.'
     case 'operation_not_found':
       return 'Look for the identifier in the other channel.'
+    case 'route_not_found':
+      return 'The operator has not switched this on; for links, LINK_SECRET must be set.'
     case 'validation_failed':
       return 'Change what is named here, then try again.'
     case 'version_mismatch':

@@ -8,6 +8,7 @@ import { ChainLimits, GroupName, GroupPicker, useChain } from './group-parts.tsx
 import { REASONS } from './overview.tsx'
 import { isForEach, kindOf, QuotaTable } from './quotas.tsx'
 import { RefusalChart } from './refusal-chart.tsx'
+import { SendLink } from './send-link.tsx'
 import { PassedThresholds } from './thresholds.tsx'
 import { TopUp } from './top-up.tsx'
 import { UsageByDay } from './usage-chart.tsx'
@@ -52,6 +53,7 @@ const LOSSES = 3
 
 export function OwnerScreen({ client, owner }: { client: ChannelClient; owner: number }): ReactNode {
   const [toppingUp, setToppingUp] = useState(false)
+  const [sendingLink, setSendingLink] = useState(false)
   // Whole hours, computed once, so that the query key does not change while the screen is open.
   const [hour] = useState(() => Math.floor(now() / HOUR_MS) * HOUR_MS)
   const [week, from] = [WEEK_HOURS, HOURS].map((hours) => new Date(hour - (hours - 1) * HOUR_MS).toISOString()) as [
@@ -96,6 +98,9 @@ export function OwnerScreen({ client, owner }: { client: ChannelClient; owner: n
           <Link className="button" to="/$channel/new" params={{ channel: client.name }} search={{ owner }}>
             New quota
           </Link>
+          <button type="button" onClick={() => setSendingLink(true)}>
+            Send a link
+          </button>
         </>
       }
     >
@@ -103,6 +108,7 @@ export function OwnerScreen({ client, owner }: { client: ChannelClient; owner: n
         <HeldUp client={client} owner={owner} wanted={askedLast(refused.data) ?? 1} quotas={quotas.data ?? []} />
       )}
       {toppingUp && <TopUp client={client} owner={owner} active={payers ?? []} onClose={() => setToppingUp(false)} />}
+      {sendingLink && <SendLink client={client} owner={owner} onClose={() => setSendingLink(false)} />}
       {never && (
         <p className="notice" role="status">
           This {client.owner} never had a quota. Is {owner} the right number?

@@ -66,7 +66,7 @@ function limitCard({ label, cap, total, remaining, refillsAt, expireAt }: Limit)
   card.append(element('p', {}, ...left))
   if (total !== null && total > 0)
     // The text says the same.
-    card.append(element('progress', { max: String(total), value: String(total - remaining), 'aria-hidden': 'true' }))
+    card.append(element('progress', { max: String(total), value: String(remaining), 'aria-hidden': 'true' }))
   if (refillsAt !== null) card.append(element('p', {}, ...say(texts.more, { time: time(refillsAt) })))
   if (expireAt !== null) card.append(element('p', {}, ...say(texts.ends, { time: time(expireAt) })))
   return card
