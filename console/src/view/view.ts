@@ -88,7 +88,7 @@ function usage(used: OwnerView['days']): HTMLElement {
   return section(
     texts.usage,
     summary,
-    drawn('svg', size, ...bars) as unknown as Child,
+    drawn('svg', size, ...bars),
     element('details', {}, element('summary', {}, texts.table), table([texts.day, texts.used], rows)),
   )
 }
@@ -119,6 +119,7 @@ function page(view: OwnerView): Child[] {
     element(
       'footer',
       {},
+      // eslint-disable-next-line no-restricted-syntax -- the console's clock, in format.tsx, would load React
       element('p', {}, ...say(texts.asOf, { time: time(new Date().toISOString()) })),
       element('p', {}, ...say(texts.works, { time: time(view.expiresAt) })),
       again(),
