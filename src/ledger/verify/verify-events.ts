@@ -25,7 +25,7 @@ export async function eventsCompleteFrom<Q extends QuotaRow>(
   return row === undefined ? MAX_INSTANT : instantFromStore(row['at'] as string) + 1
 }
 
-/** Checks that the feed has no gap, and that each event of a quota has its act, change and quota (invariants 15, 16). */
+/** Checks that the feed has no gap, and that an event of a quota has its act, change and quota (invariants 15, 16). */
 export class EventCheck<Q extends QuotaRow> implements check.Check {
   readonly what = 'events'
 
