@@ -1487,6 +1487,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
+        /** Show the owner of a link what it has left */
         get: operations["viewShow"];
         put?: never;
         post?: never;
@@ -2774,7 +2775,7 @@ export interface components {
             /**
              * Format: uri
              * @description Address of the page. What follows `#` is the link's token: whoever has it sees the owner's view. The service does not store it.
-             * @example https://quota.example.com/view/#ql.mail.7.1798761600000.0.…
+             * @example https://quota.example.com/view/#ql.mail.7.1798761600000.0.c2lnbmF0dXJl
              */
             url: string;
             /**

@@ -36,7 +36,7 @@ export function lifetimeOf({ ttl_seconds: seconds }: CreateLinkDto): number {
 /** A link to the page of one owner. */
 export class LinkDto {
   /** Address of the page. What follows `#` is the link's token: whoever has it sees the owner's view. The service does not store it. */
-  @ResponseText({ format: 'uri', example: 'https://quota.example.com/view/#ql.mail.7.1798761600000.0.…' })
+  @ResponseText({ format: 'uri', example: 'https://quota.example.com/view/#ql.mail.7.1798761600000.0.c2lnbmF0dXJl' })
   url!: string
 
   /** The time from which the link opens nothing. */

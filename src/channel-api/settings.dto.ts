@@ -271,8 +271,8 @@ function instantOf(text: unknown): Instant | null {
 export function partialSettings(dto: Omit<NewSettingsFields, 'violations' | 'foreign' | 'violationsAt'>): NewSettings {
   return {
     quotaType: dto.quota_type,
-    total: dto.total,
-    // The field's own rule reports anything else.
+    // The fields' own rules report anything else.
+    total: typeof dto.total === 'number' ? dto.total : Infinity,
     used: typeof dto.used === 'number' ? dto.used : 0,
     // An invalid time counts as present, so that it is not also reported as missing.
     expireAt: instantOf(dto.expire_at) ?? (dto.expire_at == null ? null : Infinity),

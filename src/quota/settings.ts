@@ -142,7 +142,8 @@ export function typeViolations(settings: Partial<NewSettings>): Violation[] {
   const known = quotaType !== undefined && QUOTA_TYPES.includes(quotaType)
   const violations: Violation[] = known ? foreignSettings(quotaType, settings) : []
   const { used = 0, total = used, cap } = settings
-  if (used > total && cap !== 'observe')
+  // A total below 0 is a mistake of its own.
+  if (used > Math.max(total, 0) && cap !== 'observe')
     violations.push({ field: 'used', message: 'may not exceed total, except for an observe cap' })
   if (quotaType === TOTAL_QUOTA && settings.expireAt == null)
     violations.push({ field: 'expire_at', message: 'is required for quota_type 1 (total)' })

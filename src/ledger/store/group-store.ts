@@ -73,11 +73,10 @@ export class GroupStore<Q extends QuotaRow> {
 
   /** The group that each owner belongs to, by name or by default; null: none. */
   async groupsOf(transaction: Transaction, ownerIds: readonly number[]): Promise<Map<number, number | null>> {
-    const [rows = [], [row] = []] = await transaction.all([
-      this.store.ownerRows(transaction.dialect, ownerIds, ''),
-      this.gateRow(transaction.dialect, ''),
-    ])
-    const owners = lockedOwners(rows)
+    const { sql, values } = this.store.ownerRows(transaction.dialect, ownerIds, '')
+    const owners = lockedOwners(await transaction.rows(sql, values))
+    const gate = this.gateRow(transaction.dialect, '')
+    const [row] = await transaction.rows(gate.sql, gate.values)
     const byDefault = row === undefined ? null : this.store.gate.decode(row).defaultGroupId
     return new Map(ownerIds.map((ownerId) => [ownerId, owners.get(ownerId)?.groupId ?? byDefault]))
   }
