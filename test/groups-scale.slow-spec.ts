@@ -5,7 +5,7 @@
  *
  *   npm run build && TEST_DATABASE_URL=mysql://root@127.0.0.1:3306/ npm run jest -- test/groups-scale
  *
- * On clusters, test/galera and test/group-replication have the same load. RELIABILITY_SCALE lengthens it.
+ * RELIABILITY_SCALE lengthens it.
  */
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { audit } from './support/audit.js'

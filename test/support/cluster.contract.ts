@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { audit, mailOperationsOf } from './audit.js'
 import type { TestDatabase } from './database.js'
 import { figure, SCALE } from './figures.js'
+import { GroupLoad } from './group-load.js'
 import type { Answer, HttpClient } from './http-client.js'
 import { Instance } from './instance.js'
 import { Load } from './load.js'
@@ -147,6 +148,31 @@ export function twoWriters(given: () => Given): void {
         await nothingLost(cluster, load, accounts)
         // Otherwise the nodes had no conflicts.
         expect(collided).toBeGreaterThan(20)
+      },
+      PATIENCE_MS,
+    )
+
+    it(
+      'grants members of a group no more than was allowed, and loses nothing, whoever is killed',
+      async () => {
+        const [first, second] = cluster.nodes
+        const load = await GroupLoad.prepare(instances, SCALE / 4)
+        load.start()
+        await load.reach(0.3)
+        await instances[1]!.kill()
+        await instances[1]!.start()
+        await load.reach(0.5)
+        await second.kill()
+        await second.start()
+        await load.end()
+        // From now on, the first node has what the second one has committed.
+        await first.rows('SELECT 1')
+        await load.verify()
+        figure(`10,000 members of a group, two nodes of ${cluster.kind}`, load.figures)
+        for (const node of cluster.nodes) {
+          expect(await audit(tables(cluster, node))).toEqual([])
+          expect(await verified(node.url(cluster.database))).toEqual([])
+        }
       },
       PATIENCE_MS,
     )

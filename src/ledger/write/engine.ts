@@ -594,7 +594,7 @@ export class Engine<Q extends QuotaRow> {
     const edited = workingSet.changes.map(({ ownerId }) => ownerId)
     // On a cluster, another node may change rows that were only read here, since locks are local: every write must
     // touch a row that the other one also writes.
-    const touched = transaction.clustered && workingSet.changed ? [...found.locked.keys(), ...edited] : edited
+    const touched = transaction.clustered && workingSet.changed ? [...locked, ...edited] : edited
     if (touched.length > 0) await this.store.touchOwners(transaction, [...new Set(touched)])
     const groups = [...new Set(edited)].flatMap((ownerId) => groupOf(ownerId) ?? [])
     if (groups.length > 0) await this.store.touchGroups(transaction, groups)
