@@ -141,7 +141,7 @@ export class ActCheck<Q extends QuotaRow> implements check.Check {
       })
   }
 
-  /** Finds quotas whose anchor is not that of the answer to their last edit. */
+  /** Finds quotas whose anchor is not that of the answer to their last edit; a count may have that of another one. */
   private async wrongAnchors(transaction: Transaction, after: check.Subject, last: string): Promise<check.Finding[]> {
     const { act, quota } = this.store
     const [a, q] = [check.columnsOf(act, 'a'), check.columnsOf(quota, 'q')]
@@ -149,7 +149,8 @@ export class ActCheck<Q extends QuotaRow> implements check.Check {
     const rows = await transaction.rows(
       `SELECT ${a('answer')} AS answer, ${q('id')} AS id, ${q('ownerId')} AS owner_id, ${q('version')} AS version, ${q('cycleAnchorAt')} AS anchor ` +
         `FROM ${act.readByKey(transaction.dialect, 'a')} JOIN ${quota.table} q ON ${q('id')} = ${a('quotaId')} ` +
-        `WHERE ${a('id')} > ? AND ${a('id')} <= ? AND ${a('kind')} IN (${check.list(edits)}) AND ${q('quotaType')} = ${CYCLE_QUOTA}`,
+        `WHERE ${a('id')} > ? AND ${a('id')} <= ? AND ${a('kind')} IN (${check.list(edits)}) AND ${q('quotaType')} = ${CYCLE_QUOTA} ` +
+        `AND (${q('follows')} IS NULL OR ${q('overrides')} LIKE '%cycle_unit%')`,
       [after, last],
     )
     return rows.flatMap(({ answer, id, owner_id: owner, version, anchor }): check.Finding[] => {
