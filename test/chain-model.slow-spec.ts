@@ -1,3 +1,0 @@
-import { chainsEqualTheirModel } from './support/chain-model.contract.js'
-
-chainsEqualTheirModel(30)
