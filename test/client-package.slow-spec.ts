@@ -11,7 +11,7 @@ import { opened } from './support/opened.js'
 
 const run = promisify(execFile)
 const TSC = join(process.cwd(), 'node_modules/typescript/bin/tsc')
-const MAX_BYTES = 8_400
+const MAX_BYTES = 8_600
 /** Parts that are imported by themselves, and what each may add. */
 const OPTIONAL = ['change-sets', 'events', 'refusal', 'webhooks']
 const MAX_BYTES_MORE = 2_500
