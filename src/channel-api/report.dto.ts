@@ -32,6 +32,7 @@ import {
   OwnerEventFields,
   ThresholdEventFields,
 } from './event.dto.js'
+import { OwnerRefusalDto } from './link.dto.js'
 import { periodViolations, periodOf } from './period.js'
 import { ChangeFields, PageFields, type QuotaFields, SummaryFields } from './quota.dto.js'
 
@@ -204,19 +205,7 @@ export abstract class TopRefusalFields {
 }
 
 /** The refusals of an owner for one reason within an hour. */
-export class RefusalDto {
-  /** The beginning of the UTC hour. */
-  @ResponseInstant()
-  hour!: string
-
-  /** The reason. */
-  @ResponseChoice(REFUSAL_CODES)
-  code!: RefusalCode
-
-  /** Number of refused attempts, including repeated ones. */
-  @ResponseInteger({ min: 1, example: 41 })
-  count!: number
-
+export class RefusalDto extends OwnerRefusalDto {
   /** The sum of the requested amounts. */
   @ResponseInteger({ min: 1, example: 120 })
   requested!: number
