@@ -27,6 +27,8 @@ describe('an earlier reset of a cycle', () => {
           expect(await nextResets(cycle, 1)).toEqual([cycleResetAt])
         },
       ),
+      // Eight years before, the clocks of Berlin were set forward at this time of day.
+      { examples: [[Date.UTC(2027, 2, 31), 'month', 'Europe/Berlin']], numRuns: 1_000 },
     )
   })
 })

@@ -46,6 +46,9 @@ const STEPS = {
   year: [{ years: 4 }, LEAP_MS],
 } as const
 
+/** So many steps further back, for which a clock that is set forward may leave out the time of day. */
+const GAPS = 8
+
 /** An earlier reset of the same cycles, from which those of the last month are counted. */
 export async function wholeCycles(
   resetAt: string,
@@ -57,12 +60,15 @@ export async function wholeCycles(
   const reset = Temporal.Instant.from(resetAt)
   const [step, length] = STEPS[unit]
   const steps = Math.max(0, Math.ceil((reset.epochMilliseconds - now + LONG_AGO_MS) / length) + 1)
-  const back = Object.fromEntries(Object.entries(step).map(([name, count]) => [name, steps * count]))
-  const earlier =
-    unit === 'hour'
-      ? reset.subtract(back)
-      : reset.toZonedDateTimeISO(timeZone).toPlainDateTime().subtract(back).toZonedDateTime(timeZone).toInstant()
-  return new Date(earlier.epochMilliseconds).toISOString()
+  const back = (count: number) => Object.fromEntries(Object.entries(step).map(([name, each]) => [name, count * each]))
+  if (unit === 'hour') return new Date(reset.subtract(back(steps)).epochMilliseconds).toISOString()
+
+  const local = reset.toZonedDateTimeISO(timeZone).toPlainDateTime()
+  const candidates = Array.from({ length: GAPS }, (_, more) => local.subtract(back(steps + more)))
+  // An anchor that its day leaves out would become another time of day, and with it every reset that follows.
+  const exists = (time: Temporal.PlainDateTime) => time.toZonedDateTime(timeZone).toPlainDateTime().equals(time)
+  const earlier = candidates.find(exists) ?? local.subtract(back(steps))
+  return new Date(earlier.toZonedDateTime(timeZone).epochMilliseconds).toISOString()
 }
 
 /** The browser's own implementation, if there is one. */
