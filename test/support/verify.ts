@@ -35,15 +35,24 @@ export async function linesOf(verification: Verification): Promise<string[]> {
   return lines
 }
 
-/** The contradictions of all channels, one per line, in the database of an application under test. */
-export async function contradictionsOf({ app, clock }: TestApp): Promise<string[]> {
-  return linesOfAll(app.get(DataSource), app.get(TransactionRunner), clock)
+/**
+ * The contradictions in the database of an application under test, one per line.
+ * @param name of the only channel to verify; default: all
+ */
+export async function contradictionsOf({ app, clock }: TestApp, name?: string): Promise<string[]> {
+  return linesOfAll(app.get(DataSource), app.get(TransactionRunner), clock, name)
 }
 
-async function linesOfAll(dataSource: DataSource, transactions: TransactionRunner, clock: Clock): Promise<string[]> {
+async function linesOfAll(
+  dataSource: DataSource,
+  transactions: TransactionRunner,
+  clock: Clock,
+  name?: string,
+): Promise<string[]> {
   const lines: string[] = []
   for (const { channel } of CHANNELS)
-    lines.push(...(await linesOf(new Verifier(channel, dataSource, transactions, clock))))
+    if (name === undefined || channel.name === name)
+      lines.push(...(await linesOf(new Verifier(channel, dataSource, transactions, clock))))
   return lines
 }
 

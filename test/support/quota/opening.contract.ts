@@ -25,8 +25,8 @@ export function openingContract(suite: QuotaSuite): void {
   }
   /** What `npm run verify` finds in quotas: other tests leave some of the future. */
   const contradictions = async (...ids: number[]): Promise<string[]> => {
-    const found = await contradictionsOf(app())
-    return found.filter((line) => line.startsWith(`${api.name} `) && ids.some((id) => line.includes(`quota ${id} of`)))
+    const found = await contradictionsOf(app(), api.name)
+    return found.filter((line) => ids.some((id) => line.includes(`quota ${id} of`)))
   }
   const mistake = async (body: object): Promise<Record<string, string>> => brokenFields(await create(body))
 
