@@ -231,6 +231,72 @@ forEveryChannel('upkeep', (kind, channels) => {
     expect(await contradictions()).toEqual([])
   })
 
+  it('tells how groups are used, the same before and after it is added up, and rebuilds that', async () => {
+    app.clock.set('2027-02-20T10:30:00.000Z')
+    const { id } = bodyOf(201, await app.post(`${MAIL_API.quotas}/groups`, { name: `group ${owner}` }))
+    const others = [fresh(), fresh()]
+    const members = { account_ids: [owner, ...others] }
+    bodyOf(200, await app.post(`${MAIL_API.quotas}/groups/${id}/members`, members))
+    const mine = await create(5)
+    const ofGroup = { account_id: undefined, group_id: id }
+    const payer = await create(1_000, { ...ofGroup, expire_at: app.clock.after(500 * DAY) })
+    const cap = await create(2_000, { ...ofGroup, cap: 'enforce' })
+    const consumed = async (account_id: number, amount: number): Promise<string> =>
+      bodyOf(200, await app.post(MAIL_API.consume, { account_id, amount }, { key: `k${fresh()}` })).id
+    await consumed(owner, 4)
+    await refund(await consumed(owner, 3), 1)
+    const last = await consumed(others[0]!, 20)
+    app.clock.pass(HOUR)
+    await consumed(others[1]!, 30)
+    const told = async () => ({
+      payer: used(await series(`quota_id=${payer.id}&step=hour`)),
+      cap: used(await series(`quota_id=${cap.id}&step=hour`)),
+      mine: used(await series(`quota_id=${mine.id}&step=hour`)),
+      owner: used(await series(`account_id=${owner}&step=hour`)),
+      other: used(await series(`account_id=${others[0]!}&step=hour`)),
+    })
+    const [first, second] = ['2027-02-20T10', '2027-02-20T11']
+    const all = {
+      payer: [
+        [first, 22, 1],
+        [second, 30, 0],
+      ],
+      cap: [
+        [first, 27, 1],
+        [second, 30, 0],
+      ],
+      mine: [[first, 5, 0]],
+      owner: [[first, 7, 1]],
+      other: [[first, 20, 0]],
+    }
+    expect(await told()).toEqual(all)
+    app.clock.pass(LAG)
+    await fold()
+    expect(await told()).toEqual(all)
+    const totals = async (set: string): Promise<unknown> =>
+      app.app
+        .get(DataSource)
+        .query(`UPDATE mail_usage_total SET ${set} WHERE quota_id IN (${payer.id}, ${cap.id}) AND owner_id = ${-id}`)
+    await totals('charged = charged + 1')
+    const mending = new Verifier(MAIL, app.app.get(DataSource), app.app.get(TransactionRunner), app.clock)
+    const mended: unknown[] = []
+    for await (const { findings } of mending.pages())
+      mended.push(...[...(await mending.repair(findings, 'repair'))].map(([{ rule }, outcome]) => [rule, outcome]))
+    expect(mended).toEqual([
+      ['totals', 'mended'],
+      ['totals', 'mended'],
+    ])
+    expect(await told()).toEqual(all)
+    await refund(last, 20)
+    app.clock.pass(LAG)
+    await fold()
+    expect(await contradictions()).toEqual([])
+    expect((await told()).other).toEqual([
+      [first, 20, 0],
+      [second, 0, 20],
+    ])
+  })
+
   it('lists every step up to the present, and no other', async () => {
     app.clock.set('2027-03-10T10:30:00.000Z')
     const steps = async (query: string): Promise<string[]> =>

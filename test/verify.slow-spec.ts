@@ -53,6 +53,8 @@ interface Life {
   readonly shared: number
   /** An open hold of units of it. */
   readonly drawn: string
+  /** A consume of the member that it paid, and a cap of the group counted. */
+  readonly counted: string
   readonly group: number
 }
 
@@ -160,6 +162,11 @@ const DAMAGES: Damage[] = [
   { damage: 'a hold of a group has no row', rules: ['hold'], table: 'hold', where: 'owner_id < 0 AND operation_id = ?', of: 'drawn' },
   { damage: 'a hold of a group ends at another time', rules: ['hold'], table: 'hold', where: 'owner_id < 0 AND operation_id = ?', of: 'drawn', set: { expires_at: FUTURE } },
   { damage: 'an allocation of a group has another amount', rules: ['allocations', 'counters'], table: 'allocation', where: 'position = 0 AND operation_id = ?', of: 'drawn', set: { amount: 'amount + 1' } },
+  { damage: 'what a cap of a group counted has another amount', rules: ['allocations'], table: 'allocation', where: 'operation_id = ?', of: 'counted', set: { amount: 'amount + 1' } },
+  { damage: 'what a cap of a group counted has another time', rules: ['allocations'], table: 'allocation', where: 'operation_id = ?', of: 'counted', set: { counted_at: PAST } },
+  { damage: 'what a cap of a group counted is of another count', rules: ['allocations', 'counters'], table: 'allocation', where: 'operation_id = ?', of: 'counted', set: { cycle_seq: 'cycle_seq + 1' } },
+  { damage: 'what a cap of a group counted has no row', rules: ['counters'], table: 'allocation', where: 'operation_id = ?', of: 'counted' },
+  { damage: 'a plain consume that a group paid names none of its caps', rules: ['stray'], ...ofAct('counted', { caps: 'NULL' }) },
   { damage: 'an act on a group names a quota', rules: ['act'], table: 'act', where: "kind = 'group' AND owner_id = -?", of: 'group', set: { quota_id: '1' } },
   { damage: 'a change of a group names none', rules: ['change'], table: 'change', where: 'quota_id IS NULL AND group_id = ?', of: 'group', set: { group_id: 'NULL' } },
 
@@ -344,9 +351,10 @@ onEveryStore('verify', (kind) => {
     bodyOf(200, await app.post(`${path}/members`, { [`${api.owner}s`]: [member] }))
     await act(api, await consume(api, member, 21), 'refund', 4)
     const drawn = await reserve(api, member, 3)
+    const counted = await consume(api, member, 6)
     bodyOf(200, await app.put(path, { name: `other ${fresh()}` }))
     return {
-      ...{ group, shared, drawn },
+      ...{ group, shared, drawn, counted },
       owner,
       cycle,
       total: last,

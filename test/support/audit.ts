@@ -103,9 +103,12 @@ function questions(channel: string, loweredTotals: boolean): Record<string, stri
   const [quota, hold, change] = ['quota', 'hold', 'change'].map((table) => `${channel}_${table}`)
   const ownerColumn = channel === 'mail' ? 'account_id' : 'user_id'
   const [acts, operations, allocations] = ['act', 'operation', 'allocation'].map((table) => `${channel}_${table}`)
-  // A plain consume has one row until it is settled or refunded.
+  // A plain consume has one row until it is refunded, and one for each cap of a group that counted it.
   const plain = (columns: string, from: string, id: string): string =>
     ` UNION ALL SELECT ${columns} FROM ${acts} p WHERE p.plain_owner_id IS NOT NULL AND NOT EXISTS (SELECT 1 FROM ${from} o WHERE o.${id} = p.id)`
+  const namedCaps =
+    `SELECT p.id, CAST(SUBSTRING_INDEX(c.one, ':', 1) AS UNSIGNED) AS quota_id, CAST(SUBSTRING_INDEX(c.one, ':', -1) AS UNSIGNED) AS cycle_seq, p.amount, p.at ` +
+    `FROM ${acts} p JOIN ${NAMED_CAPS} WHERE p.caps IS NOT NULL`
   const operationId = 'IF(plain_owner_id IS NULL, operation_id, id)'
   const act = `(SELECT id, kind, caller, idempotency_key, amount, quota_id, ${operationId} AS operation_id FROM ${acts})`
   const operation =
@@ -113,7 +116,7 @@ function questions(channel: string, loweredTotals: boolean): Record<string, stri
     `${plain("p.id, 'consumed', p.amount, p.amount, 0", operations ?? '', 'id')})`
   const allocation =
     `(SELECT operation_id, position, quota_id, cycle_seq, amount FROM ${allocations} WHERE counted_at IS NULL` +
-    `${plain('p.id, 0, p.plain_quota_id, p.cycle_seq, p.amount', allocations ?? '', 'operation_id')})`
+    `${plain('p.id, 0, p.plain_quota_id, p.cycle_seq, p.amount', operations ?? '', 'id')})`
   const opening = 'IF(q.cycle_seq = 0, q.opening_used, 0)'
   return {
     // An operation keeps the first charged - refunded units of its allocations, in the order of the draw-down.
@@ -138,6 +141,14 @@ function questions(channel: string, loweredTotals: boolean): Record<string, stri
     'what a cap counted is not the amount': `
       SELECT o.id, o.amount, a.amount AS counted FROM ${operations} o JOIN ${allocations} a ON a.operation_id = o.id
       WHERE a.counted_at IS NOT NULL AND (a.amount <> o.amount OR a.counted_at <> o.created_at)`,
+    'a cap of a group without the row of what it counted': `
+      SELECT n.id, n.quota_id FROM (${namedCaps}) n JOIN ${quota} q ON q.id = n.quota_id AND q.${ownerColumn} < 0
+      LEFT JOIN ${allocations} a ON a.operation_id = n.id AND a.quota_id = n.quota_id AND a.cycle_seq = n.cycle_seq AND a.amount = n.amount AND a.counted_at = n.at
+      WHERE a.operation_id IS NULL`,
+    'a row of what no cap of a group counted': `
+      SELECT a.operation_id, a.quota_id FROM ${allocations} a LEFT JOIN ${operations} o ON o.id = a.operation_id
+      LEFT JOIN (${namedCaps}) n ON n.id = a.operation_id AND n.quota_id = a.quota_id LEFT JOIN ${quota} q ON q.id = a.quota_id AND q.${ownerColumn} < 0
+      WHERE o.id IS NULL AND (n.id IS NULL OR q.id IS NULL OR a.counted_at IS NULL)`,
     'one key, several acts': `
       SELECT MIN(caller) AS caller, MIN(idempotency_key) AS idempotency_key, COUNT(*) AS acts FROM ${act} act WHERE idempotency_key IS NOT NULL
       GROUP BY BINARY caller, BINARY idempotency_key HAVING acts > 1`,

@@ -664,7 +664,12 @@ export function groupContract(api: ChannelApi, app: () => TestApp): void {
       bodyOf(200, await settle(a.id, 'refund', { amount: 1 }))
       const ids = async (query: string): Promise<string[]> =>
         (await read(`${api.usage}?${query}`)).items.map(({ id }: Body) => id)
-      for (const { id } of [payer, cap]) expect(await ids(`quota_id=${id}`)).toEqual([h.id, b.id, a.id])
+      for (const { id } of [payer, cap]) {
+        expect(await ids(`quota_id=${id}`)).toEqual([h.id, b.id, a.id])
+        expect(await ids(`quota_id=${id}&state=consumed`)).toEqual([b.id, a.id])
+        expect(await ids(`quota_id=${id}&kind=reserve`)).toEqual([h.id])
+        expect(await ids(`quota_id=${id}&before=${b.id}&kind=consume`)).toEqual([a.id])
+      }
       expect(await ids(`${api.owner}=${one}`)).toEqual([a.id])
       expect(await ids(`${api.owner}=${two}`)).toEqual([h.id, b.id])
       const series = async (query: string): Promise<number[]> => {

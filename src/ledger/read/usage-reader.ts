@@ -63,8 +63,14 @@ interface OfFollowed {
   readonly isCap: boolean
 }
 
+/** A cap of a group: what it counted has a row. */
+interface OfGroupsCap {
+  readonly quotaId: number
+  readonly ofGroup: true
+}
+
 /** Whose operations are read. */
-type Source = LedgerOf | OfCap | OfFollowed
+type Source = LedgerOf | OfCap | OfFollowed | OfGroupsCap
 
 /** The maximum time between an operation's id and its act: requests wait, and a clock may be set back. */
 const WAITING_MS = 86_400_000
@@ -282,18 +288,19 @@ export class UsageReader<Q extends QuotaRow> {
     if ((state !== undefined && state !== 'consumed') || kind === 'reserve') return []
     const { act } = this.store
     if ('follows' in of) return [this.plainOfCounts(of, { from, to })]
-    const [property, value] =
-      'ownerId' in of ? (['plainOwnerId', of.ownerId] as const) : (['plainQuotaId', of.quotaId] as const)
+    const { dialect } = this.transactions
+    const period = during(act, 'p', 'at', { from, to })
+    if (!('ownerId' in of)) {
+      const { from, id, ofQuota } = this.store.plainOf(dialect, 'ofGroup' in of)
+      return [{ from, id, act: 'p', conditions: [{ sql: ofQuota, values: [of.quotaId] }, ...period] }]
+    }
+    const ofOwner = { sql: `p.${act.column('plainOwnerId')} = ?`, values: [of.ownerId] }
     return [
       {
-        from: act.readBy(this.transactions.dialect, [property, 'id'], 'p'),
+        from: act.readBy(dialect, ['plainOwnerId', 'id'], 'p'),
         id: `p.${act.column('id')}`,
         act: 'p',
-        conditions: [
-          { sql: `p.${act.column(property)} = ?`, values: [value] },
-          ...('firstId' in of ? this.countedBy(of) : []),
-          ...during(act, 'p', 'at', { from, to }),
-        ],
+        conditions: [ofOwner, ...('firstId' in of ? this.countedBy(of) : []), ...period],
       },
     ]
   }
@@ -327,9 +334,9 @@ export class UsageReader<Q extends QuotaRow> {
   private async quotaOrCap(transaction: Transaction, quotaId: number): Promise<Source> {
     const [quota] = await this.store.quotasById(transaction, [quotaId])
     if (quota !== undefined && isFollowed(quota)) return { follows: quotaId, isCap: quota.cap !== null }
-    // An operation that took from a quota of a group has rows of its own, by which it is found.
-    if (quota?.cap == null || quota.ownerId < 0) return { quotaId }
+    if (quota?.cap == null) return { quotaId }
     const { ownerId, createdAt, deletedAt } = quota
+    if (ownerId < 0) return { quotaId, ofGroup: true }
     const lastId = deletedAt === null ? undefined : firstIdAt(deletedAt + WAITING_MS)
     return { quotaId, ownerId, firstId: firstIdAt(createdAt - WAITING_MS), lastId }
   }

@@ -558,7 +558,15 @@ export class LedgerStore<Q extends QuotaRow> {
       this.operation,
       inRows.map(({ row }) => row),
     )
-    await this.insert(transaction, this.allocation, inRows.flatMap(allocationRows))
+    const ofGroupsCap = ({ quotaId, countedAt }: AllocationRow): boolean =>
+      countedAt !== null && workingSet.isOfGroup(quotaId)
+    const allocations = inRows.flatMap((entry) =>
+      entry.plain === true ? allocationRows(entry).filter((one) => !ofGroupsCap(one)) : allocationRows(entry),
+    )
+    if (workingSet.hasChains)
+      for (const entry of plain.values()) allocations.push(...allocationRows(entry).filter(ofGroupsCap))
+    allocations.sort((a, b) => compare(a.operationId, b.operationId) || a.position - b.position)
+    await this.insert(transaction, this.allocation, allocations)
     await this.insert(transaction, this.hold, workingSet.holdRows)
     await this.insertChanges(transaction, workingSet, nextId)
     await this.expire(transaction, [...workingSet.expiredOperations])
@@ -695,6 +703,25 @@ export class LedgerStore<Q extends QuotaRow> {
 
   private whole(act: ActRow): Act {
     return wholeAct(this.channel, act)
+  }
+
+  /**
+   * The plain consumes `p` that a quota paid, or that a cap of a group counted: a table in the order of `id`, and the
+   * condition on the quota.
+   */
+  plainOf(dialect: Dialect, isCap: boolean): { from: string; id: string; cycleSeq: string; ofQuota: string } {
+    const { act, allocation } = this
+    const p = (property: 'id' | 'cycleSeq' | 'plainOwnerId' | 'plainQuotaId'): string => `p.${act.column(property)}`
+    const a = (property: 'operationId' | 'cycleSeq' | 'quotaId'): string => `a.${allocation.column(property)}`
+    const isPlain = `${p('plainOwnerId')} IS NOT NULL`
+    if (!isCap) {
+      const from = act.readBy(dialect, ['plainQuotaId', 'id'], 'p')
+      return { from, id: p('id'), cycleSeq: p('cycleSeq'), ofQuota: `${p('plainQuotaId')} = ? AND ${isPlain}` }
+    }
+    const from =
+      `${allocation.readBy(dialect, ['quotaId', 'operationId'], 'a')} ` +
+      `${straightJoin(dialect)} ${act.readByKey(dialect, 'p')} ON ${p('id')} = ${a('operationId')}`
+    return { from, id: a('operationId'), cycleSeq: a('cycleSeq'), ofQuota: `${a('quotaId')} = ? AND ${isPlain}` }
   }
 
   /** The acts of those operations that are plain consumes. */

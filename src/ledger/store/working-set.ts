@@ -39,8 +39,6 @@ export interface OperationEntry {
   readonly caps?: readonly CapCount[]
   /** The caps that would have refused it; known only while it is made. */
   readonly wouldRefuse?: readonly number[]
-  /** Did a quota of a group pay or count it? Known only while it is made. */
-  readonly shared?: boolean
   /** Is its act still its only row? See `plain-consume.ts`. */
   readonly plain?: boolean
 }
@@ -218,9 +216,14 @@ export class WorkingSet<Q extends QuotaRow> {
     return [ownerId, ...(this.owner(ownerId).chain ?? []).map(groupOwner)]
   }
 
-  /** Does one of these quotas belong to a group? */
-  isShared(parts: readonly { readonly quotaId: number }[]): boolean {
-    return this.chained.length > 0 && parts.some(({ quotaId }) => (this.quotas.get(quotaId)?.ownerId ?? 0) < 0)
+  /** Has an owner of the batch a chain? */
+  get hasChains(): boolean {
+    return this.chained.length > 0
+  }
+
+  /** Does the quota belong to a group? It must be in the working set. */
+  isOfGroup(quotaId: number): boolean {
+    return (this.quotas.get(quotaId)?.ownerId ?? 0) < 0
   }
 
   quota(id: number): Q | undefined {

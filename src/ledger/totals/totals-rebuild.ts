@@ -9,7 +9,7 @@ import { oldestKept } from '../rows/refusal.entity.js'
 import { beginningOf, STEP_MS } from '../rows/utc-step.js'
 import { type Charge, USAGE_KINDS } from '../store/charge.js'
 import type { LedgerStore } from '../store/ledger-store.js'
-import { summed, TotalsStore } from './totals-store.js'
+import { AFTER_EVERY_ID, summed, TotalsStore } from './totals-store.js'
 
 /** The number of plain consumes that one statement adds up. */
 const ACTS = 20_000
@@ -135,36 +135,41 @@ export class TotalsRebuild<Q extends QuotaRow> {
     last: string,
   ): Promise<Charge[]> {
     const { act } = this.store
-    // An operation that took from a quota of a group has rows of its own.
-    if (ownerId < 0) return []
-    // The consumes that a cap counted are among all those of its owner.
-    const [by, value] = byCap ? (['plainOwnerId', ownerId] as const) : (['plainQuotaId', quotaId] as const)
+    const { dialect } = transaction
+    const p = (property: 'id' | 'at' | 'plainOwnerId' | 'cycleSeq' | 'caps' | 'amount'): string =>
+      `p.${act.column(property)}`
+    // The consumes that a cap of an owner counted are among all those of the owner.
+    const byText = byCap && ownerId > 0
+    const { from, id, cycleSeq, ofQuota } = byText
+      ? {
+          ...{ from: act.readBy(dialect, ['plainOwnerId', 'id'], 'p'), id: p('id'), cycleSeq: p('cycleSeq') },
+          ofQuota: `${p('plainOwnerId')} = ?`,
+        }
+      : this.store.plainOf(dialect, byCap)
     const countOf = (row: RawRow): number | undefined =>
-      byCap
+      byText
         ? capsOf(row['caps'] as string | null).find((count) => count.quotaId === quotaId)?.cycleSeq
         : row['cycle_seq'] === null
           ? undefined
           : Number(row['cycle_seq'])
-    const [id, cycleSeq, at] = [act.column('id'), act.column('cycleSeq'), act.column('at')]
     const charges: Charge[] = []
     for (let after = '', read = ACTS; read === ACTS;) {
       const rows = await transaction.rows(
-        `SELECT p.owner_id, p.cycle_seq, p.caps, p.hour, SUM(p.amount) AS charged, COUNT(*) AS n, MAX(p.id) AS id FROM (` +
-          `SELECT ${id} AS id, ${act.column('plainOwnerId')} AS owner_id, ${cycleSeq} AS cycle_seq, SUBSTR(${at}, 1, 13) AS hour, ` +
-          `${byCap ? act.column('caps') : 'NULL'} AS caps, ` +
-          `${act.column('amount')} AS amount FROM ${act.readBy(transaction.dialect, [by, 'id'])} ` +
-          `WHERE ${act.column(by)} = ? AND ${id} > ? AND ${id} <= ? ORDER BY ${id} LIMIT ${ACTS}) p ` +
-          'GROUP BY p.owner_id, p.cycle_seq, p.caps, p.hour',
-        [value, after, last],
+        `SELECT s.cycle_seq, s.caps, s.hour, SUM(s.amount) AS charged, COUNT(*) AS n, MAX(s.id) AS id FROM (` +
+          `SELECT ${id} AS id, ${cycleSeq} AS cycle_seq, SUBSTR(${p('at')}, 1, 13) AS hour, ` +
+          `${byText ? p('caps') : 'NULL'} AS caps, ${p('amount')} AS amount FROM ${from} ` +
+          `WHERE ${ofQuota} AND ${id} > ? AND ${id} <= ? ORDER BY ${id} LIMIT ${ACTS}) s ` +
+          'GROUP BY s.cycle_seq, s.caps, s.hour',
+        [byText ? ownerId : quotaId, after, last],
       )
       read = 0
       for (const row of rows) {
         read += Number(row['n'])
         if (String(row['id']) > after) after = String(row['id'])
         const count = countOf(row)
-        if (row['owner_id'] === null || count === undefined) continue
+        if (count === undefined) continue
         charges.push({
-          ownerId: Number(row['owner_id']),
+          ownerId,
           quotaId,
           cycleSeq: count,
           byCap,
@@ -207,8 +212,6 @@ export class TotalsRebuild<Q extends QuotaRow> {
   }
 }
 
-/** Larger than any id: ids are hexadecimal. */
-const AFTER_EVERY_ID = 'g'
 /** The maximum number of days returned for a page of owners. */
 const UNEQUAL = 1_000
 

@@ -15,6 +15,9 @@ import { beginningOf } from '../rows/utc-step.js'
 import { type PaidOperation, type Charge, chargesOf, USAGE_KINDS, type UsageAct } from '../store/charge.js'
 import type { LedgerStore } from '../store/ledger-store.js'
 
+/** Larger than any id: ids are hexadecimal. */
+export const AFTER_EVERY_ID = 'g'
+
 /** The columns by which plain consumes are grouped. */
 const OF_PLAIN = ['plainOwnerId', 'plainQuotaId', 'cycleSeq'] as const
 
@@ -31,8 +34,8 @@ const TOTAL_COLUMNS = [
   'refused',
 ] as const satisfies readonly (keyof UsageTotalRow)[]
 
-/** The number of sums of plain consumes whose counts by caps are added to the totals at a time. */
-const CAPS_AT_ONCE = 2_000
+/** The number of sums of plain consumes that are added to the totals at a time. */
+const SUMS_AT_ONCE = 2_000
 
 /** The state before any upkeep. */
 function firstState(): LedgerStateRow {
@@ -105,16 +108,18 @@ export class TotalsStore<Q extends QuotaRow> {
     const column = (
       property: 'id' | 'kind' | 'ownerId' | 'amount' | 'at' | 'caps' | (typeof OF_PLAIN)[number],
     ): string => act.column(property)
-    const group = `${OF_PLAIN.map(column).join(', ')}, ${column('caps')}, SUBSTR(${column('at')}, 1, 13)`
-    const sums = await transaction.rows(
-      `SELECT ${column('plainOwnerId')} AS owner_id, ${column('plainQuotaId')} AS quota_id, ${column('cycleSeq')} AS cycle_seq, ` +
-        `${column('caps')} AS caps, SUBSTR(${column('at')}, 1, 13) AS hour, SUM(${column('amount')}) AS charged ` +
-        `FROM ${act.readBy(transaction.dialect, ['plainOwnerId', 'id'])} WHERE ${column('plainOwnerId')} IN (${placeholders(ownerIds)}) ` +
-        `AND ${column('id')} > ? GROUP BY ${group}`,
-      [...ownerIds, foldedTo],
-    )
     // Of a group: the acts of all its members, present and past ones.
     const ofGroups = ownerIds.some((ownerId) => ownerId < 0)
+    const sums = ofGroups
+      ? await this.plainOfGroups(transaction, foldedTo, AFTER_EVERY_ID)
+      : await transaction.rows(
+          `SELECT ${column('plainOwnerId')} AS owner_id, ${column('plainQuotaId')} AS quota_id, ${column('cycleSeq')} AS cycle_seq, ` +
+            `${column('caps')} AS caps, SUBSTR(${column('at')}, 1, 13) AS hour, SUM(${column('amount')}) AS charged ` +
+            `FROM ${act.readBy(transaction.dialect, ['plainOwnerId', 'id'])} WHERE ${column('plainOwnerId')} IN (${placeholders(ownerIds)}) ` +
+            `AND ${column('id')} > ? GROUP BY ${OF_PLAIN.map(column).join(', ')}, ${column('caps')}, SUBSTR(${column('at')}, 1, 13)`,
+          [...ownerIds, foldedTo],
+        )
+    const plain = sums.flatMap((row) => [...chargedByQuota(row), ...chargedByCaps(row)])
     const whose = ofGroups ? '' : `AND ${column('ownerId')} IN (${placeholders(ownerIds)}) `
     const others = await transaction.rows(
       `SELECT ${act.columns} FROM ${act.readByKey(transaction.dialect)} WHERE ${column('id')} > ? AND ${column('plainOwnerId')} IS NULL ` +
@@ -122,18 +127,36 @@ export class TotalsStore<Q extends QuotaRow> {
       [foldedTo, ...(ofGroups ? [] : ownerIds), ...USAGE_KINDS],
     )
     const wanted = new Set(ownerIds)
-    return [
-      ...sums.flatMap((row) => [
-        chargeOf(row, { quotaId: Number(row['quota_id']), cycleSeq: Number(row['cycle_seq']) }, false),
-        ...chargedByCaps(row),
-      ]),
-      ...(
-        await this.charges(
-          transaction,
-          others.map((row) => act.decode(row)),
-        )
-      ).filter(({ ownerId }) => wanted.has(ownerId)),
-    ]
+    const acts = others.map((row) => act.decode(row))
+    return [...(await this.withGroups(transaction, plain)), ...(await this.charges(transaction, acts))].filter(
+      ({ ownerId }) => wanted.has(ownerId),
+    )
+  }
+
+  /**
+   * Plain consumes in a range of ids, summed by the hour, the group's quota that paid, and the caps that counted them;
+   * without those that neither a group's quota nor a cap knows of. If none of a group's paid, `quota_id` is null.
+   */
+  private async plainOfGroups(
+    transaction: Transaction,
+    after: string,
+    last: string,
+    from: Instant = 0,
+  ): Promise<RawRow[]> {
+    const { act, quota } = this.store
+    const { dialect } = transaction
+    const p = (property: 'id' | 'at' | 'plainOwnerId' | 'plainQuotaId' | 'cycleSeq' | 'caps' | 'amount'): string =>
+      `p.${act.column(property)}`
+    const payer = `q.${quota.column('id')}`
+    const cycleSeq = `CASE WHEN ${payer} IS NOT NULL THEN ${p('cycleSeq')} END`
+    const hour = `SUBSTR(${p('at')}, 1, 13)`
+    return transaction.rows(
+      `SELECT 0 AS owner_id, ${payer} AS quota_id, ${cycleSeq} AS cycle_seq, ${p('caps')} AS caps, ${hour} AS hour, SUM(${p('amount')}) AS charged ` +
+        `FROM ${act.readByKey(dialect, 'p')} LEFT JOIN ${quota.readByKey(dialect, 'q')} ON ${payer} = ${p('plainQuotaId')} AND q.${quota.column('ownerId')} < 0 ` +
+        `WHERE ${p('id')} > ? AND ${p('id')} <= ? AND ${p('at')} >= ? AND ${p('plainOwnerId')} IS NOT NULL AND (${payer} IS NOT NULL OR ${p('caps')} IS NOT NULL) ` +
+        `GROUP BY ${payer}, ${cycleSeq}, ${p('caps')}, ${hour}`,
+      [after, last, act.bind('at', from)],
+    )
   }
 
   /** The id of the latest act, or of the latest one up to an id; undefined if there is none. */
@@ -185,9 +208,22 @@ export class TotalsStore<Q extends QuotaRow> {
       )
     }
     await this.addCaps(transaction, after, last, from)
+    await this.addGroups(transaction, after, last, from)
   }
 
-  /** The same for the caps that counted them: they are in a text column, which SQL cannot split. */
+  /** The same for the quotas of groups that paid and the caps of groups that counted them. */
+  private async addGroups(transaction: Transaction, after: string, last: string, from: Instant): Promise<void> {
+    const { group } = this.store
+    const some = await transaction.rows(`SELECT 1 AS one FROM ${group.table} LIMIT 1`)
+    if (some.length === 0) return
+    const rows = await this.plainOfGroups(transaction, after, last, from)
+    await this.addSums(transaction, rows, async (part) => {
+      const charges = part.flatMap((row) => [...chargedByQuota(row), ...chargedByCaps(row)])
+      return (await this.withGroups(transaction, charges)).filter(({ ownerId }) => ownerId < 0)
+    })
+  }
+
+  /** The same for the caps of owners that counted them: they are in a text column, which SQL cannot split. */
   private async addCaps(transaction: Transaction, after: string, last: string, from: Instant): Promise<void> {
     const { act } = this.store
     const [id, at, ownerId] = [act.column('id'), act.column('at'), act.column('plainOwnerId')]
@@ -199,10 +235,20 @@ export class TotalsStore<Q extends QuotaRow> {
         `GROUP BY ${ownerId}, ${caps}, ${hour}`,
       [after, last, act.bind('at', from)],
     )
+    await this.addSums(transaction, rows, async (part) =>
+      (await this.withGroups(transaction, part.flatMap(chargedByCaps))).filter(({ ownerId }) => ownerId > 0),
+    )
+  }
+
+  private async addSums(
+    transaction: Transaction,
+    rows: readonly RawRow[],
+    charges: (part: readonly RawRow[]) => Promise<readonly Charge[]>,
+  ): Promise<void> {
     const slice = new TimeSlice()
-    for (let start = 0; start < rows.length; start += CAPS_AT_ONCE) {
+    for (let start = 0; start < rows.length; start += SUMS_AT_ONCE) {
       if (slice.spent) await slice.next()
-      await this.add(transaction, summed(rows.slice(start, start + CAPS_AT_ONCE).flatMap(chargedByCaps)))
+      await this.add(transaction, summed(await charges(rows.slice(start, start + SUMS_AT_ONCE))))
     }
   }
 
@@ -294,6 +340,12 @@ function chargeOf(row: RawRow, { quotaId, cycleSeq }: CapCount, byCap: boolean):
     refunded: 0,
     byCap,
   }
+}
+
+/** The charge to the quota that paid them, if it is known. */
+function chargedByQuota(row: RawRow): Charge[] {
+  if (row['quota_id'] === null) return []
+  return [chargeOf(row, { quotaId: Number(row['quota_id']), cycleSeq: Number(row['cycle_seq']) }, false)]
 }
 
 /** The same, for each of the caps that counted them. */

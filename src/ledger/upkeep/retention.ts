@@ -83,9 +83,9 @@ export class Retention<Q extends QuotaRow> {
       const { foldedTo } = await this.totals.lockState(transaction)
       const cutoff = Math.min(before, await this.confirmedCutoff(transaction, days))
       const mine = ({ ownerId, id, at }: ActRow): boolean => locked.has(ownerId) && id <= foldedTo && at < cutoff
-      const { inRows, acts: gone } = await this.removable(transaction, roots.filter(mine), cutoff, foldedTo)
+      const { operations, acts: gone } = await this.removable(transaction, roots.filter(mine), cutoff, foldedTo)
       const ids = [...gone, ...edits.filter(mine).map((edit) => edit.id)]
-      const count = await this.remove(transaction, inRows, ids)
+      const count = await this.remove(transaction, operations, ids)
       // On a cluster, a refund on another node does not see the lock: both must write the same row.
       if (transaction.clustered) await this.store.touchOwners(transaction, [...locked])
       return count
@@ -203,10 +203,10 @@ export class Retention<Q extends QuotaRow> {
     roots: readonly ActRow[],
     cutoff: Instant,
     foldedTo: string,
-  ): Promise<{ inRows: string[]; acts: string[] }> {
+  ): Promise<{ operations: string[]; acts: string[] }> {
     const { operation, act } = this.store
     const ids = roots.map(({ id }) => id)
-    if (ids.length === 0) return { inRows: [], acts: [] }
+    if (ids.length === 0) return { operations: [], acts: [] }
     const operationId = operation.column('id')
     const actOperationId = act.column('operationId')
     const [found = [], others = []] = await transaction.all([
@@ -225,15 +225,12 @@ export class Retention<Q extends QuotaRow> {
     for (const one of acts)
       if (one.at >= cutoff || one.id >= cutoffId || one.id > foldedTo) withLaterActs.add(one.operationId)
     const old = roots.filter(({ id, at }) => at < cutoff && !withLaterActs.has(id)).map(({ id }) => id)
-    const inRows = old.filter((id) => states.has(id) && states.get(id) !== 'reserved')
-    const gone = new Set<string | null>(inRows)
+    // Those without a row are plain consumes.
+    const operations = old.filter((id) => states.get(id) !== 'reserved')
+    const gone = new Set<string | null>(operations)
     return {
-      inRows,
-      acts: [
-        ...old.filter((id) => !states.has(id)),
-        ...inRows,
-        ...acts.filter((one) => gone.has(one.operationId)).map(({ id }) => id),
-      ],
+      operations,
+      acts: [...operations, ...acts.filter((one) => gone.has(one.operationId)).map(({ id }) => id)],
     }
   }
 

@@ -15,6 +15,7 @@ import { TotalsStore } from '../totals/totals-store.js'
 
 /** A quota whose sums are computed. */
 export interface Running {
+  readonly isCap: boolean
   /** The current count. */
   readonly cycleSeq: number
   /** The window of a rolling cap; null for other quotas. */
@@ -111,7 +112,9 @@ export class LedgerSums<Q extends QuotaRow> {
       for (const [quotaId, sum] of sums) {
         const alone = new Map([[quotaId, sum]])
         const one: SumOf = (id, cycleSeq) => (id === quotaId ? sumOf(id, cycleSeq) : undefined)
-        await this.addOperationsOf(transaction, quotaId, new SumBuilder(alone, one, running, now))
+        const ofOne = new SumBuilder(alone, one, running, now)
+        await this.addPlainConsumesOf(transaction, quotaId, running.get(quotaId)?.isCap === true, ofOne, since)
+        await this.addOperationsOf(transaction, quotaId, ofOne)
       }
     else {
       await this.addPlainConsumes(transaction, owners, builder, since)
@@ -182,6 +185,34 @@ export class LedgerSums<Q extends QuotaRow> {
       }
       return { read, end: lastOf(rows) }
     })
+  }
+
+  /** Adds the plain consumes of all members, present and past ones, that a quota of a group paid or counted. */
+  private async addPlainConsumesOf(
+    transaction: Transaction,
+    quotaId: number,
+    isCap: boolean,
+    builder: SumBuilder,
+    since: Instant,
+  ): Promise<void> {
+    const { act } = this.store
+    const { from, id, cycleSeq, ofQuota } = this.store.plainOf(transaction.dialect, isCap)
+    const at = `p.${act.column('at')}`
+    const size = ACTS[transaction.dialect]
+    for (let after: Scalar = '', read = size; read === size;) {
+      const rows: RawRow[] = await transaction.rows(
+        `SELECT s.cycle_seq, s.at, SUM(s.amount) AS amount, COUNT(*) AS n, MAX(s.id) AS id FROM (SELECT ${id} AS id, ` +
+          `${cycleSeq} AS cycle_seq, CASE WHEN ${at} >= ? THEN ${at} END AS at, p.${act.column('amount')} AS amount FROM ${from} ` +
+          `WHERE ${ofQuota} AND ${id} > ? ORDER BY ${id} LIMIT ${size}) s GROUP BY s.cycle_seq, s.at`,
+        [act.bind('at', since), quotaId, after],
+      )
+      read = 0
+      for (const row of rows) {
+        read += Number(row['n'])
+        if (String(row['id']) > after) after = String(row['id'])
+        builder.plain({ ...row, quota_id: quotaId, caps: null }, Number(row['amount']), instantOrNull(row['at']))
+      }
+    }
   }
 
   /** Adds operations with rows: their kept units are a prefix of their allocations. */
@@ -264,7 +295,7 @@ class SumBuilder {
    * @param at the time of the consumes; null: too long ago for any window
    */
   plain(row: RawRow, units: number, at: Instant | null): void {
-    this.use({ quotaId: Number(row['quota_id']), cycleSeq: Number(row['cycle_seq'] ?? NaN) }, units)
+    this.use({ quotaId: Number(row['quota_id']), cycleSeq: Number(row['cycle_seq'] ?? NaN) }, units, at)
     for (const count of capsOf(row['caps'] as string | null)) this.use(count, units, at)
   }
 

@@ -70,7 +70,7 @@ export class ActCheck<Q extends QuotaRow> implements check.Check {
     const onGroup = `${none('operationId')} AND ${none('plainOwnerId')} AND ${none('quotaId')} AND ${a('ownerId')} < 0`
     const plain =
       `${a('kind')} = 'consume' AND ${a('plainOwnerId')} = ${a('ownerId')} AND ${a('ownerRemaining')} >= 0 AND ${a('plainQuotaId')} > 0 ` +
-      `AND ${q('ownerId')} = ${a('ownerId')} AND ${q('cap')} IS NULL AND ${a('cycleSeq')} <= ${q('cycleSeq')}`
+      `AND (${q('ownerId')} = ${a('ownerId')} OR ${q('ownerId')} < 0) AND ${q('cap')} IS NULL AND ${a('cycleSeq')} <= ${q('cycleSeq')}`
     const eventsFrom = instantToStore(await eventsCompleteFrom(transaction, this.store))
     const conditions: check.Condition[] = [
       {
@@ -81,7 +81,8 @@ export class ActCheck<Q extends QuotaRow> implements check.Check {
       {
         rule: 'plain_consume',
         right: `CASE WHEN ${(['plainOwnerId', 'plainQuotaId', 'cycleSeq', 'ownerRemaining'] as const).map(none).join(' AND ')} THEN ${none('caps')} ELSE ${plain} END`,
-        expected: 'all columns of a plain consume, with a quota of its owner that pays, in one of its counts; or none',
+        expected:
+          'all columns of a plain consume, with a quota of its owner or of a group that pays, in one of its counts; or none',
       },
       {
         rule: 'event',
@@ -191,7 +192,8 @@ export class ActCheck<Q extends QuotaRow> implements check.Check {
       const fits = ({ quotaId, cycleSeq }: CapCount, n: number): boolean => {
         const cap = quotas.get(quotaId)
         const inOrder = n === 0 || quotaId > (counts[n - 1]?.quotaId ?? 0)
-        return inOrder && cap?.ownerId === owner && cap.cap !== null && cycleSeq >= 0 && cycleSeq <= cap.cycleSeq
+        if (cap === undefined || cap.cap === null || (cap.ownerId !== owner && cap.ownerId > 0)) return false
+        return inOrder && cycleSeq >= 0 && cycleSeq <= cap.cycleSeq
       }
       if (counts.every(fits) && capsText(counts, refusingIn(text)) === text) continue
       const values = [...range, owner, text]
@@ -199,7 +201,8 @@ export class ActCheck<Q extends QuotaRow> implements check.Check {
         `SELECT ${id} AS id, 'consume' AS kind, ${ownerId} AS owner_id ${within} AND ${ownerId} = ? AND ${caps} = ?`,
         values,
       )
-      const [expected, found] = ['caps of its owner, each in one of its counts, ascending', `caps "${text}"`]
+      const expected = 'caps of its owner or of groups, each in one of its counts, ascending'
+      const found = `caps "${text}"`
       for (const one of acts) findings.push({ rule: 'plain_consume', ...this.about(one), expected, found })
     }
     return findings

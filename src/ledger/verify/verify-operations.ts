@@ -1,6 +1,6 @@
 import type { Dialect } from '../../database/row-codec.js'
 import type { Transaction } from '../../database/transaction-runner.js'
-import { capsText, refusingIn } from '../rows/counted-caps.js'
+import { capsOf, capsText, NONE_REFUSING, refusingIn } from '../rows/counted-caps.js'
 import { groupBy } from '../rows/group-by.js'
 import type { QuotaRow } from '../rows/quota.entity.js'
 import type { LedgerStore } from '../store/ledger-store.js'
@@ -191,30 +191,44 @@ export class OperationCheck<Q extends QuotaRow> implements check.Check {
     ]
   }
 
-  /** Finds refunded consumes whose act names other caps than their allocations. */
+  /**
+   * Finds refunded consumes whose act names other caps than their allocations, and plain ones whose allocations are not
+   * those of the caps of groups that the act names.
+   */
   private async otherCaps(transaction: Transaction, after: check.Subject, last: string): Promise<check.Finding[]> {
-    const { allocation, act } = this.store
-    const [a, f] = [check.columnsOf(allocation, 'a'), check.columnsOf(act, 'f')]
+    const { operation, allocation, act } = this.store
+    const [a, f, o] = [check.columnsOf(allocation, 'a'), check.columnsOf(act, 'f'), check.columnsOf(operation, 'o')]
     const shown = {
       id: a('operationId'),
       owner_id: f('ownerId'),
       caps: f('caps'),
       quota_id: a('quotaId'),
       cycle_seq: a('cycleSeq'),
+      of_row: o('id'),
+      as_counted: `CASE WHEN ${a('amount')} = ${f('amount')} AND ${a('countedAt')} = ${f('at')} THEN 1 ELSE 0 END`,
     }
     const rows = await transaction.rows(
-      `SELECT ${check.columns(shown, [])} FROM ${allocation.readByKey(transaction.dialect, 'a')} JOIN ${act.table} f ON ${f('id')} = ${shown.id} ` +
+      `SELECT ${check.columns(shown, [])} FROM ${allocation.readByKey(transaction.dialect, 'a')} JOIN ${act.table} f ON ${f('id')} = ${shown.id} LEFT JOIN ${operation.table} o ON ${o('id')} = ${shown.id} ` +
         `WHERE ${shown.id} > ? AND ${shown.id} <= ? AND ${shown.caps} IS NOT NULL AND ${a('countedAt')} IS NOT NULL ORDER BY ${shown.id}, ${a('position')}`,
       [after, last],
     )
+    const named = rows.flatMap((row) => capsOf(row['caps'] as string).map(({ quotaId }) => quotaId))
+    const ofGroups = await this.store.groupsOfQuotas(transaction, [...new Set(named)].filter(Number.isSafeInteger))
     return [...groupBy(rows, (row) => row['id'] as string)].flatMap(([id, counted]) => {
       const counts = counted.map((row) => ({ quotaId: Number(row['quota_id']), cycleSeq: Number(row['cycle_seq']) }))
-      const named = counted[0]?.['caps'] as string
-      const found = capsText(counts, refusingIn(named)) ?? ''
-      if (found === named) return []
-      return [
-        { rule: 'allocations', ...this.about(id, Number(counted[0]?.['owner_id'])), expected: `caps${named}`, found },
-      ]
+      const [first] = counted
+      const text = first?.['caps'] as string
+      const isPlain = first?.['of_row'] === null
+      const expected = isPlain
+        ? capsText(
+            capsOf(text).filter(({ quotaId }) => ofGroups.has(quotaId)),
+            NONE_REFUSING,
+          )
+        : text
+      const found = capsText(counts, isPlain ? NONE_REFUSING : refusingIn(text)) ?? ''
+      if (found === expected && (!isPlain || counted.every((row) => Number(row['as_counted']) === 1))) return []
+      const told = `caps${expected ?? ' of no group'}, with its amount, at its time`
+      return [{ rule: 'allocations', ...this.about(id, Number(first?.['owner_id'])), expected: told, found }]
     })
   }
 
@@ -227,10 +241,11 @@ export class OperationCheck<Q extends QuotaRow> implements check.Check {
       from: string,
       column: string,
       ownerId: string,
+      and = '',
     ): Promise<[id: string, ownerId: number | null][]> => {
       const rows = await transaction.rows(
         `SELECT s.${column} AS id, MAX(${ownerId}) AS owner_id FROM ${from} LEFT JOIN ${operation.table} o ON o.${operation.column('id')} = s.${column} ` +
-          `WHERE s.${column} > ? AND s.${column} <= ? AND o.${operation.column('id')} IS NULL GROUP BY s.${column}`,
+          `WHERE s.${column} > ? AND s.${column} <= ? AND o.${operation.column('id')} IS NULL ${and} GROUP BY s.${column}`,
         [after, last],
       )
       return rows.map((row) => [row['id'] as string, check.idOf(row['owner_id'])])
@@ -245,7 +260,14 @@ export class OperationCheck<Q extends QuotaRow> implements check.Check {
       hold.column('operationId'),
       `s.${hold.column('ownerId')}`,
     )
-    const ofAllocations = await missing(allocation.readByKey(dialect, 's'), allocation.column('operationId'), owner)
+    // A plain consume has no rows but those of groups' caps, which `otherCaps` checks.
+    const [countedAt, p] = [`s.${allocation.column('countedAt')}`, check.columnsOf(act, 'p')]
+    const ofAllocations = await missing(
+      allocation.readByKey(dialect, 's'),
+      allocation.column('operationId'),
+      owner,
+      `AND (${countedAt} IS NULL OR NOT EXISTS (SELECT 1 FROM ${act.table} p WHERE ${p('id')} = s.${allocation.column('operationId')} AND ${p('caps')} IS NOT NULL))`,
+    )
     const told = new Map(ofActs)
     const strays = (ids: typeof ofActs, found: string): check.Finding[] =>
       ids

@@ -478,9 +478,9 @@ function owned({ id: quotaId, ownerId, cap }: StoredQuota): OwnedQuota {
 }
 
 function runningOf(quota: StoredQuota): Running {
-  const { cycleSeq, createdAt, quotaType, windowSeconds } = quota
+  const { cycleSeq, createdAt, quotaType, windowSeconds, cap } = quota
   const window = quotaType === ROLLING_QUOTA ? windowSeconds : null
-  return { cycleSeq, createdAt, windowSeconds: window, opening: openingOf(quota) }
+  return { isCap: cap !== null, cycleSeq, createdAt, windowSeconds: window, opening: openingOf(quota) }
 }
 
 /** The opening balance belongs to the first count. */

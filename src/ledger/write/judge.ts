@@ -265,8 +265,7 @@ export class Judge<Q extends QuotaRow> {
       expiresAt: hold,
       createdAt: workingSet.now,
     }
-    const shared = workingSet.isShared(allocations) || workingSet.isShared(counted)
-    const entry = { row, allocations, caps: counted, wouldRefuse: refusing, shared }
+    const entry = { row, allocations, caps: counted, wouldRefuse: refusing }
     workingSet.addOperation(entry)
     workingSet.newOperations.push(entry)
     return this.answerOperation(request, entry, amount, null)
