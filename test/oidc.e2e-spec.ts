@@ -506,7 +506,7 @@ onEveryStore('tokens of an identity provider', (kind) => {
         const seen = new Set<string>()
         const end = clock.now() + 3_600_000
         while (clock.now() < end) {
-          await pass(10)
+          await pass(30)
           const token = await issuer.token({ key: 'ES256' })
           const [remembered, fresh, unknown, fixed] = await Promise.all([
             bearing(known, ME, own),
