@@ -445,7 +445,7 @@ onEveryStore('verify', (kind) => {
     const counters = async (api: ChannelApi) => sql(`SELECT id, used, reserved FROM ${api.channel}_quota ORDER BY id`)
 
     describe.each(apis)('$name', (api) => {
-      // One for all, since each damage is taken back: the time of a life for each grows with the square of their number.
+      // One for all, since each damage is taken back: one for each would take time by the square of their number.
       let life: Life
       beforeAll(async () => {
         life = await live(api)
