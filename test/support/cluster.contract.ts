@@ -205,6 +205,49 @@ export function twoWriters(given: () => Given): void {
     )
 
     it(
+      'deletes no group that gets members or groups below, and makes no circle and no fourth level',
+      async () => {
+        const groups = `${MAIL.quotas}/groups`
+        const send = async (n: number, by: (instance: Instance) => Promise<Answer>): Promise<number> =>
+          (await persist(n, by)).status
+        const group = async (parent_id: number | null = null): Promise<number> => {
+          const name = fresh('group')
+          return bodyOf(await persist(0, (instance) => instance.post(groups, { name, parent_id }, name))).id
+        }
+        const under = (n: number, id: number, parent_id: number): Promise<number> =>
+          send(n, (instance) => instance.put(`${groups}/${id}`, { parent_id }))
+        const ROUNDS = Math.round(40 * SCALE)
+        const outcomes: string[] = []
+        for (let round = 0; round < ROUNDS; round += 1) {
+          const [first, second] = [round % 2, (round + 1) % 2]
+          const [left, above, one, two, top, middle] = (await Promise.all(
+            times(6).map(async (n) => group(n === 5 ? await group() : null)),
+          )) as [number, number, number, number, number, number]
+          const account_ids = owners(3)
+          const remove = (n: number, id: number) => send(n, (instance) => instance.delete(`${groups}/${id}`))
+          const raced = [
+            [send(first, (i) => i.post(`${groups}/${left}/members`, { account_ids })), remove(second, left)],
+            [send(first, (i) => i.post(groups, { name: fresh('below'), parent_id: above })), remove(second, above)],
+            [under(first, one, two), under(second, two, one)],
+            [send(first, (i) => i.post(groups, { name: fresh('low'), parent_id: middle })), under(second, top, two)],
+          ]
+          for (const race of raced) outcomes.push((await Promise.all(race)).join())
+        }
+        const { rows } = tables(cluster, cluster.nodes[2])
+        const levels = times(3).map((n) => `JOIN mail_group g${n + 1} ON g${n + 1}.id = g${n}.parent_id`)
+        for (const wrong of [
+          'mail_owner o JOIN mail_group g ON g.id = o.group_id AND g.deleted_at IS NOT NULL',
+          'mail_group g JOIN mail_group p ON p.id = g.parent_id AND p.deleted_at IS NOT NULL WHERE g.deleted_at IS NULL',
+          'mail_group g JOIN mail_group p ON p.id = g.parent_id AND g.id = p.parent_id',
+          `mail_group g0 ${levels.join(' ')}`,
+        ])
+          expect([wrong, await rows(`SELECT * FROM ${wrong}`)]).toEqual([wrong, []])
+        figure(`changes of groups that exclude each other, on two nodes of ${cluster.kind}`, tally(outcomes))
+      },
+      PATIENCE_MS,
+    )
+
+    it(
       'keeps counters and holds while both reserve, settle, consume and edit',
       async () => {
         const [owner] = owners(1) as [number]

@@ -59,6 +59,19 @@ export class GroupStore<Q extends QuotaRow> {
     return (await this.store.groupsById(transaction, [id]))[0]
   }
 
+  /**
+   * A group that the transaction changes, or whose members it changes. On a cluster, its row is locked before it is
+   * read: a write of it by another node ends this transaction.
+   */
+  async changingGroup(transaction: Transaction, id: number): Promise<Group | undefined> {
+    if (transaction.clustered) {
+      const { group } = this.store
+      const row = `SELECT 1 AS one FROM ${group.table} WHERE ${group.column('id')} = ?`
+      await transaction.rows(`${row} ${lockOf(transaction.dialect, false)}`, [id])
+    }
+    return this.group(transaction, id)
+  }
+
   /** A group and those above it, nearest first; empty if it is deleted. */
   async chainOf(transaction: Transaction, groupId: number): Promise<number[]> {
     const chain: number[] = []
@@ -210,6 +223,18 @@ export class GroupStore<Q extends QuotaRow> {
       `UPDATE ${gate.table} SET ${gate.column('defaultGroupId')} = ?, ${gate.column('chainsVersion')} = ? WHERE ${gate.column('id')} = 1`,
       [defaultGroupId, chainsVersion],
     )
+  }
+
+  /** Counts a change of groups in the gate. */
+  async touchGate(transaction: Transaction): Promise<void> {
+    const { gate } = this.store
+    const version = gate.column('chainsVersion')
+    await transaction.later(`UPDATE ${gate.table} SET ${version} = ${version} + 1 WHERE ${gate.column('id')} = 1`)
+  }
+
+  /** Counts an act on the members of a group in its row. */
+  async touchGroup(transaction: Transaction, groupId: number): Promise<void> {
+    await this.store.touchGroups(transaction, [groupId])
   }
 
   private gateRow(dialect: Dialect, lock: string): Statement {

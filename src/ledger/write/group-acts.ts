@@ -39,7 +39,7 @@ export class GroupActs<Q extends QuotaRow> {
   async decide(request: Request, command: GroupCommand): Promise<Outcome> {
     if (command.kind === 'members') return this.members(request, command)
     if (command.groupId === null) return this.create(request, command.patch)
-    const group = await this.store.group(this.transaction, command.groupId)
+    const group = await this.store.changingGroup(this.transaction, command.groupId)
     if (group === undefined || (group.deletedAt !== null && command.action !== 'restore'))
       throw groupNotFound(command.groupId)
     const { version } = command
@@ -119,7 +119,7 @@ export class GroupActs<Q extends QuotaRow> {
   }
 
   private async members(request: Request, { groupId, action, ownerIds }: Of<'members'>): Promise<Outcome> {
-    const group = await this.store.group(this.transaction, groupId)
+    const group = await this.store.changingGroup(this.transaction, groupId)
     if (group === undefined || group.deletedAt !== null) throw groupNotFound(groupId)
     const groupNow = (ownerId: number): number | null => this.owners.get(ownerId)?.groupId ?? null
     const sorted = [...ownerIds].sort((a, b) => a - b)
@@ -140,6 +140,8 @@ export class GroupActs<Q extends QuotaRow> {
     const unchanged = sorted.length - coming.length
     const body = storedJson({ added: added.length, moved: moved.length, unchanged })
     if (coming.length > 0) await this.store.setMembers(this.transaction, coming, groupId, now)
+    // Another node may delete the group: both must write its row.
+    if (coming.length > 0 && this.transaction.clustered) await this.store.touchGroup(this.transaction, groupId)
     const after = { ...(added.length === 0 ? {} : { added }), ...(moved.length === 0 ? {} : { moved }) }
     return this.recordedMembers(request, groupId, after, body)
   }
@@ -202,7 +204,15 @@ export class GroupActs<Q extends QuotaRow> {
     return this.recorded(request, written, action, before, after)
   }
 
-  private recorded(request: Request, group: Group, action: ChangeAction, before: object, after: object): Outcome {
+  private async recorded(
+    request: Request,
+    group: Group,
+    action: ChangeAction,
+    before: object,
+    after: object,
+  ): Promise<Outcome> {
+    // The gate is locked on this node alone: changes of groups on two nodes collide in its row, which each must write.
+    if (this.transaction.clustered) await this.store.touchGate(this.transaction)
     this.recordChange(request, group.id, action, before, after)
     return this.answered(request, shown(group))
   }
