@@ -1,18 +1,14 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import { Logger } from '@nestjs/common'
-import { DataSource } from 'typeorm'
 import { command, EXIT, tell } from './command.js'
-import { type DatabaseConfig, loadDatabaseConfig } from './config/config.js'
+import { type CommandStore, withStore } from './command-store.js'
+import { loadDatabaseConfig } from './config/config.js'
 import { readEnvironment } from './config/environment.js'
-import { dataSourceOptions } from './database/data-source-options.js'
-import { migrationStates } from './database/migrate.js'
-import { StoreClock } from './database/store-clock.js'
-import { TransactionRunner } from './database/transaction-runner.js'
-import { CHANNELS, ENTITIES } from './entities.js'
+import { CHANNELS } from './entities.js'
 import { findingLine, type Page, type Repaired, type Verification, Verifier } from './ledger/verify/verifier.js'
 import { IdSource } from './ledger/write/id-source.js'
-import { configured, databaseName, StartError, using } from './startup.js'
+import { configured, databaseName, using } from './startup.js'
 import { VerifyProgress } from './verify-progress.js'
 
 const USAGE = `usage: node dist/src/verify.js [--repair] [--rest] [--json]
@@ -72,7 +68,7 @@ await command(
     if (!json) tell(`Database ${databaseName(database)}`)
     // A failure of the database ends the command, which reports it.
     Logger.overrideLogger(false)
-    const tally = await using(database, async () => verify(database, how))
+    const tally = await using(database, async () => withStore(database, async (store) => verify(store, how)))
     if (tally.left > 0 && !json) tell('docs/run/operations.md, Verifying, says for each rule what to do.')
     tell(json ? JSON.stringify(tally) : tally.line(how.repair))
     return tally.left === 0 ? EXIT.done : EXIT.failed
@@ -87,36 +83,23 @@ interface How {
   readonly json: boolean
 }
 
-async function verify(database: DatabaseConfig, how: How): Promise<Tally> {
-  const states = await migrationStates(database, ENTITIES)
-  if (states.some(({ ran, finishing }) => !ran && !finishing))
-    throw new StartError('its schema is not that of this version, see node dist/src/migrate.js --status')
-  const dataSource = await new DataSource(dataSourceOptions(database, ENTITIES, 'service')).initialize()
-  const transactions = new TransactionRunner(dataSource)
-  const clock = await StoreClock.of(transactions)
+async function verify({ dataSource, transactions, clock }: CommandStore, how: How): Promise<Tally> {
   const requestId = `verify-${new IdSource(clock).next()}`
   const tally = new Tally()
-  try {
-    const channels: Verification[] = CHANNELS.map(
-      ({ channel }) => new Verifier(channel, dataSource, transactions, clock),
+  const channels: Verification[] = CHANNELS.map(({ channel }) => new Verifier(channel, dataSource, transactions, clock))
+  const about: Record<string, Record<string, number>> = {}
+  for (const verification of channels) about[verification.channel] = await verification.sizes()
+  const progress = new VerifyProgress(about, (line) => process.stderr.write(`${line}\n`))
+  for (const verification of channels) {
+    // Repairs run in order: counters are derived from a repaired ledger.
+    const parts = how.repair || how.rest ? [verification.pages()] : verification.parts()
+    await Promise.all(
+      parts.map(async (pages) =>
+        verifyPages(verification, pages, how, how.repair ? requestId : undefined, tally, progress),
+      ),
     )
-    const about: Record<string, Record<string, number>> = {}
-    for (const verification of channels) about[verification.channel] = await verification.sizes()
-    const progress = new VerifyProgress(about, (line) => process.stderr.write(`${line}\n`))
-    for (const verification of channels) {
-      // Repairs run in order: counters are derived from a repaired ledger.
-      const parts = how.repair || how.rest ? [verification.pages()] : verification.parts()
-      await Promise.all(
-        parts.map(async (pages) =>
-          verifyPages(verification, pages, how, how.repair ? requestId : undefined, tally, progress),
-        ),
-      )
-    }
-    return tally
-  } finally {
-    await transactions.onApplicationShutdown()
-    await dataSource.destroy()
   }
+  return tally
 }
 
 async function verifyPages(

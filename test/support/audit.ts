@@ -159,7 +159,7 @@ function questions(channel: string, loweredTotals: boolean): Record<string, stri
       WHERE a.acts IS NULL OR a.acts <> 1`,
     'an act without its operation or quota': `
       SELECT a.id, a.kind FROM ${act} a LEFT JOIN ${operation} o ON o.id = a.operation_id LEFT JOIN ${quota} q ON q.id = a.quota_id
-      WHERE o.id IS NULL AND q.id IS NULL AND a.kind NOT IN ('group', 'members')`,
+      WHERE o.id IS NULL AND q.id IS NULL AND a.kind NOT IN ('group', 'members', 'erase')`,
     'settled more than once': `
       SELECT operation_id, COUNT(*) AS acts FROM ${act} act WHERE kind IN ('commit', 'release') GROUP BY operation_id HAVING acts > 1`,
     'allocations are not the amount': `

@@ -11,6 +11,7 @@ export const ACT_KINDS = [
   'reset',
   'group',
   'members',
+  'erase',
   'consume',
   'reserve',
   'commit',

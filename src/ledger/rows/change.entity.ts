@@ -2,12 +2,12 @@ import { Column, Index, PrimaryGeneratedColumn } from 'typeorm'
 import { ascii, INSTANT, INTEGER, unicode, UNICODE_TEXT } from '../../database/column.js'
 import type { Instant } from '../../time/instant.js'
 
-export const CHANGE_ACTIONS = ['create', 'update', 'delete', 'restore', 'reset', 'members'] as const
+export const CHANGE_ACTIONS = ['create', 'update', 'delete', 'restore', 'reset', 'members', 'erase'] as const
 export type ChangeAction = (typeof CHANGE_ACTIONS)[number]
 
 /**
  * A change of the settings of a quota or a group, with its actor and the values before and after, a reset of a
- * quota's counters, or a change of a group's members; written with the change.
+ * quota's counters, a change of a group's members, or the erasure of an owner; written with the change.
  */
 @Index(['quotaId', 'id'])
 @Index(['ownerId', 'id'])
@@ -21,7 +21,7 @@ export abstract class ChangeRow {
   @PrimaryGeneratedColumn('increment', { type: 'bigint' })
   id!: number
 
-  /** Null for a change of a group. */
+  /** Null for a change of a group, and for the erasure of an owner. */
   @Column({ ...INTEGER, name: 'quota_id', nullable: true })
   quotaId!: number | null
 

@@ -89,7 +89,8 @@ export interface ActView {
 }
 
 /**
- * A change, in the form of answers; the owner comes after `quota_id`. The change of a group has neither of the two.
+ * A change, in the form of answers; the owner comes after `quota_id`. The change of a group has neither of the two, the
+ * erasure of an owner has the owner alone.
  */
 export interface ChangeView {
   id: number
@@ -286,10 +287,10 @@ export function actView(act: Act): ActView {
 /** Shows a recorded change. */
 export function changeView(channel: AnyChannel, change: ChangeRow): ChangeView {
   const { quotaId, groupId } = change
-  const ofQuota = { quota_id: quotaId, [channel.subjects[0].field]: shownOwner(change.ownerId) }
+  const owner = { [channel.subjects[0].field]: shownOwner(change.ownerId) }
   return {
     id: change.id,
-    ...(quotaId === null ? {} : (ofQuota as { quota_id: number })),
+    ...(quotaId === null ? (groupId === null ? owner : {}) : { quota_id: quotaId, ...owner }),
     group_id: groupId,
     action: change.action,
     actor: nameOf(change.actor, change.actorName),

@@ -247,7 +247,7 @@ export class LedgerStore<Q extends QuotaRow> {
    * readers do not wait for each other. It is read after the owners' locks are taken, so that nobody holds it while
    * waiting for one of these.
    */
-  private keptGate(dialect: Dialect): Statement {
+  keptGate(dialect: Dialect): Statement {
     const { gate } = this
     return {
       sql:

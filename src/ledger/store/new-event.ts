@@ -34,6 +34,7 @@ const TYPES: Readonly<Record<QuotaAction, EventType>> = {
   delete: 'quota.deleted',
   restore: 'quota.restored',
   reset: 'quota.reset',
+  erase: 'quota.updated',
 }
 
 /** The event of a change. @param row the change as it is written, from which the event gets its id */

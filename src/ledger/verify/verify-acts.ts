@@ -5,6 +5,7 @@ import type { CapCount } from '../../quota/cap.js'
 import { CYCLE_QUOTA } from '../../quota/quota.js'
 import { ACT_KINDS, type ActRow, OPERATION_ACTS } from '../rows/act.entity.js'
 import { capsOf, capsText, refusingIn } from '../rows/counted-caps.js'
+import { ERASED } from '../rows/erased.js'
 import type { QuotaRow } from '../rows/quota.entity.js'
 import { deduplicationKeyFor, deduplicationKeyForSettling } from '../store/command.js'
 import type { LedgerStore } from '../store/ledger-store.js'
@@ -68,6 +69,7 @@ export class ActCheck<Q extends QuotaRow> implements check.Check {
       `AND (${o('id')} IS NULL OR ${o('ownerId')} = ${a('ownerId')})`
     const onQuota = `${none('operationId')} AND ${none('plainOwnerId')} AND ${q('ownerId')} = ${a('ownerId')}`
     const onGroup = `${none('operationId')} AND ${none('plainOwnerId')} AND ${none('quotaId')} AND ${a('ownerId')} < 0`
+    const onOwner = `${none('operationId')} AND ${none('plainOwnerId')} AND ${none('quotaId')} AND ${a('ownerId')} > 0`
     const plain =
       `${a('kind')} = 'consume' AND ${a('plainOwnerId')} = ${a('ownerId')} AND ${a('ownerRemaining')} >= 0 AND ${a('plainQuotaId')} > 0 ` +
       `AND (${q('ownerId')} = ${a('ownerId')} OR ${q('ownerId')} < 0) AND ${q('cap')} IS NULL AND ${a('cycleSeq')} <= ${q('cycleSeq')}`
@@ -75,8 +77,9 @@ export class ActCheck<Q extends QuotaRow> implements check.Check {
     const conditions: check.Condition[] = [
       {
         rule: 'act',
-        right: `CASE WHEN ${a('kind')} IN (${check.list(OPERATION_ACTS)}) THEN ${onOperation} WHEN ${a('kind')} IN ('group', 'members') THEN ${onGroup} WHEN ${a('kind')} IN (${check.list(ACT_KINDS)}) THEN ${onQuota} ELSE FALSE END`,
-        expected: 'a known kind, and an operation with at least 1 unit, or a quota, of its owner; or only a group',
+        right: `CASE WHEN ${a('kind')} IN (${check.list(OPERATION_ACTS)}) THEN ${onOperation} WHEN ${a('kind')} IN ('group', 'members') THEN ${onGroup} WHEN ${a('kind')} = 'erase' THEN ${onOwner} WHEN ${a('kind')} IN (${check.list(ACT_KINDS)}) THEN ${onQuota} ELSE FALSE END`,
+        expected:
+          'a known kind, and an operation with at least 1 unit, or a quota, of its owner; or only a group, or an owner',
       },
       {
         rule: 'plain_consume',
@@ -134,7 +137,7 @@ export class ActCheck<Q extends QuotaRow> implements check.Check {
     )
     return rows
       .map((row) => part.decode(row))
-      .filter((one) => keyOf(one) !== one.deduplicationKey && !mayBeOfChangeSet(one))
+      .filter((one) => keyOf(one) !== one.deduplicationKey && !mayBeOfChangeSet(one) && !isOfErased(one))
       .map((one) => {
         const [key, about] = [keyOf(one), this.about({ ...one, owner_id: one.ownerId })]
         const show = `${about.show} ${check.showing(act, 'deduplicationKey', key)}`
@@ -227,6 +230,11 @@ function keyOf({ kind, operationId, caller, callerId, idempotencyKey }: KnownAct
 function mayBeOfChangeSet({ kind, idempotencyKey, deduplicationKey }: KnownAct): boolean {
   const onQuota = !(OPERATION_ACTS as readonly string[]).includes(kind)
   return onQuota && idempotencyKey === null && deduplicationKey !== null
+}
+
+/** Returns whether a caller's key belongs to a principal whose name was erased with the owner that it was. */
+function isOfErased({ caller, callerId, idempotencyKey }: KnownAct): boolean {
+  return caller === ERASED && callerId === null && idempotencyKey !== null
 }
 
 function parsed(text: string): Record<string, unknown> {

@@ -1,3 +1,4 @@
+import type { RawRow } from '../../database/row-codec.js'
 import type { Transaction } from '../../database/transaction-runner.js'
 import { CHANGE_ACTIONS } from '../rows/change.entity.js'
 import type { QuotaRow } from '../rows/quota.entity.js'
@@ -6,7 +7,7 @@ import * as check from './verify-check.js'
 
 const PAGE = 2_000
 
-/** Checks that each change names an existing quota and its owner, or a group alone, and an action, and is readable. */
+/** Checks that each change names an existing quota and its owner, a group alone, or an erased owner, and an action, and is readable. */
 export class ChangeCheck<Q extends QuotaRow> implements check.Check {
   readonly what = 'changes'
 
@@ -23,13 +24,13 @@ export class ChangeCheck<Q extends QuotaRow> implements check.Check {
       action: c('action'),
       quota_owner_id: q('ownerId'),
     }
-    const whose = `CASE WHEN ${c('quotaId')} IS NULL THEN ${c('groupId')} IS NOT NULL ELSE ${c('ownerId')} = ${q('ownerId')} END`
+    const whose = `CASE WHEN ${c('quotaId')} IS NULL THEN ${c('groupId')} IS NOT NULL OR ${c('action')} = 'erase' ELSE ${c('ownerId')} = ${q('ownerId')} END`
     const known = `${whose} AND ${c('action')} IN (${check.list(CHANGE_ACTIONS)})`
     const right = `${known} AND JSON_VALID(${c('before')}) AND JSON_VALID(${c('after')})`
     const condition = {
       rule: 'change',
       right,
-      expected: 'a known action on a quota of its owner or on a group, in JSON',
+      expected: 'a known action on a quota of its owner or on a group, or the erasure of an owner, in JSON',
     } as const
     const rows = await transaction.rows(
       `SELECT ${check.columns(shown, [condition])} FROM ${change.readByKey(transaction.dialect, 'c')} ` +
@@ -39,10 +40,15 @@ export class ChangeCheck<Q extends QuotaRow> implements check.Check {
     const findings = rows.flatMap((row) =>
       check.violated([condition], row, {
         ownerId: check.idOf(row['quota_owner_id']),
-        where: `change ${Number(row['id'])} of ${row['quota_id'] === null ? `group ${Number(row['group_id'])}` : `quota ${Number(row['quota_id'])}`}`,
+        where: `change ${Number(row['id'])} of ${subjectOf(row)}`,
         show: check.showing(change, 'id', Number(row['id'])),
       }),
     )
     return { count: rows.length, last: rows.length < PAGE ? undefined : Number(rows.at(-1)?.['id']), findings }
   }
+}
+
+function subjectOf({ quota_id: quotaId, group_id: groupId, owner_id: ownerId }: RawRow): string {
+  if (quotaId !== null) return `quota ${Number(quotaId)}`
+  return groupId === null ? `owner ${Number(ownerId)}` : `group ${Number(groupId)}`
 }

@@ -454,8 +454,10 @@ export function replayOf<Q extends QuotaRow>(workingSet: WorkingSet<Q>, request:
   if (act === undefined) return undefined
   const subject = act.operationId ?? act.quotaId ?? groupOf(act.ownerId) ?? 0
   if (act.id === id) return { body: act.answer, replayed: false, subject, ...observedIn(act) }
+  // An erased act has no hash; only the row of a change set that it applied still finds it.
   const same =
-    act.requestHash === hashRequest(command, ownerId) && (amountOf(command) ?? act.defaultAmount) === act.amount
+    (act.requestHash === '' || act.requestHash === hashRequest(command, ownerId)) &&
+    (amountOf(command) ?? act.defaultAmount) === act.amount
   if (same) return { body: act.answer, replayed: true, subject }
   if (command.kind === 'commit' || command.kind === 'release')
     throw alreadySettled(act.kind === 'commit' ? 'committed' : 'released')

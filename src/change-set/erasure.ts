@@ -1,0 +1,202 @@
+import { randomUUID } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { DataSource } from 'typeorm'
+import type { Clock } from '../clock/clock.js'
+import { placeholders } from '../database/row-codec.js'
+import type { Transaction, TransactionRunner } from '../database/transaction-runner.js'
+import { ERASED, withoutTexts } from '../ledger/rows/erased.js'
+import type { QuotaRow } from '../ledger/rows/quota.entity.js'
+import { storedJson } from '../ledger/rows/stored-json.js'
+import {
+  differing,
+  ERASED_AT_ONCE,
+  type ErasureStep,
+  OwnerErasure,
+  type Rewritten,
+  rewriteRows,
+} from '../ledger/write/owner-erasure.js'
+import type { ChangeSetChannel } from './change-set-channel.js'
+import type { ChangeSetItemRow } from './change-set-item.entity.js'
+import { ChangeSetStore } from './change-set-store.js'
+import type { ChangeSetRow } from './change-set.entity.js'
+import { LEASE_MS } from './leased-change-set.js'
+
+/** The number of change sets that one step reads. */
+const SETS = 50
+
+/** Where the owner occurs in a change set. */
+interface Concerned {
+  readonly id: number
+  /** Does it concern nobody else? Then its own texts are the owner's. */
+  readonly alone: boolean
+}
+
+/** Erases one owner: in the change sets of its channel, then in the ledger (`OwnerErasure`). */
+export class Erasure<Q extends QuotaRow> {
+  private readonly store: ChangeSetStore
+  private readonly ledger: OwnerErasure<Q>
+  /** Was a change set in work? */
+  private interrupted = false
+
+  constructor(
+    private readonly kind: ChangeSetChannel<Q>,
+    dataSource: DataSource,
+    private readonly transactions: TransactionRunner,
+    clock: Clock,
+    private readonly ownerId: number,
+    private readonly pause: (milliseconds: number) => Promise<unknown> = sleep,
+  ) {
+    this.store = new ChangeSetStore(dataSource, kind)
+    this.ledger = new OwnerErasure(kind.channel, dataSource, transactions, clock, ownerId)
+  }
+
+  /** Has the database rows of the owner? */
+  async isKnown(): Promise<boolean> {
+    if (await this.ledger.isKnown()) return true
+    for await (const { sets } of this.pages()) if (sets.length > 0) return true
+    return false
+  }
+
+  /** Yields after each step. An erasure that was interrupted is begun again. */
+  async *run(): AsyncGenerator<ErasureStep> {
+    // First: rows of a change set that are applied later bring back what they contain.
+    for await (const { read, sets } of this.pages()) {
+      yield { what: 'change sets', read, erased: 0 }
+      for (const set of sets) yield* this.rows(set)
+    }
+    // Rows that were on their way to the engine have been applied by then, so that what follows finds them.
+    if (this.interrupted) await this.pause(LEASE_MS)
+    yield* this.ledger.run()
+  }
+
+  /** The change sets that concern the owner. */
+  private async *pages(): AsyncGenerator<{ read: number; sets: Concerned[] }> {
+    const { set, item } = this.store
+    const { names } = this.ledger
+    const [setId, ownerId] = [item.column('setId'), item.column('ownerId')]
+    for (let [after, read] = [0, Infinity]; read >= SETS;) {
+      const sets = await this.transactions.read(async (transaction) => {
+        const rows = await transaction.rows(
+          `SELECT ${set.columns} FROM ${set.readByKey(transaction.dialect)} WHERE ${set.column('id')} > ? ORDER BY ${set.column('id')} LIMIT ${SETS}`,
+          [after],
+        )
+        const found = rows.map((row) => set.decode(row))
+        ;[after, read] = [found.at(-1)?.id ?? 0, rows.length]
+        if (read === 0) return []
+        const ids = found.map(({ id }) => id)
+        const items = item.readBy(transaction.dialect, ['setId', 'ownerId', 'row'])
+        const among = async (condition: string, all: readonly number[]): Promise<Set<number>> =>
+          new Set(
+            (
+              await transaction.rows(
+                `SELECT DISTINCT ${setId} AS id FROM ${items} WHERE ${setId} IN (${placeholders(all)}) AND ${condition}`,
+                [...all, this.ownerId],
+              )
+            ).map((row) => Number(row['id'])),
+          )
+        const own = await among(`${ownerId} = ?`, ids)
+        const shared = own.size === 0 ? own : await among(`(${ownerId} <> ? OR ${ownerId} IS NULL)`, [...own])
+        return found
+          .map((one) => ({ one, alone: (own.has(one.id) && !shared.has(one.id)) || this.isNamedBy(one) }))
+          .filter(({ one, alone }) => {
+            const principals = [one.actor, one.creatorId, one.actingName, one.actingId]
+            return alone || own.has(one.id) || principals.some((name) => name !== null && names.has(name))
+          })
+          .map(({ one: { id }, alone }) => ({ id, alone }))
+      })
+      yield { read, sets }
+    }
+  }
+
+  /** Does the filter select the owner's quotas alone? */
+  private isNamedBy({ filter }: ChangeSetRow): boolean {
+    const named = JSON.parse(filter ?? '{}') as Record<string, unknown>
+    return named[this.kind.channel.subjects[0].field] === this.ownerId
+  }
+
+  /** Erases a change set and the owner's rows. */
+  private async *rows({ id, alone }: Concerned): AsyncGenerator<ErasureStep> {
+    for (let [after, read] = [0, Infinity]; read >= ERASED_AT_ONCE;) {
+      const from = after
+      const erased = await this.transactions.write(async (transaction) => {
+        const set = await this.store.lock(transaction, id)
+        const items = set === undefined ? [] : await this.itemsAfter(transaction, id, from)
+        ;[after, read] = [items.at(-1)?.row ?? 0, items.length]
+        if (set === undefined) return 0
+        const changed = items.map((one) => this.itemWithout(set, one)).filter(([, values]) => !isEmpty(values))
+        const values = this.setWithout(set, alone)
+        if (changed.length === 0 && isEmpty(values)) return 0
+        await rewriteRows(transaction, this.store.item, changed)
+        // Whoever works on it writes nothing more of what it has read, and begins its step again.
+        const lease = set.work === null ? {} : { holder: null, heldUntil: null, attempts: 0 }
+        this.interrupted ||= set.work !== null
+        if (!isEmpty({ ...values, ...lease })) await this.store.update(transaction, id, { ...values, ...lease })
+        return changed.length + (isEmpty(values) ? 0 : 1)
+      })
+      yield { what: 'rows of change sets', read, erased }
+    }
+  }
+
+  private async itemsAfter(transaction: Transaction, setId: number, after: number): Promise<ChangeSetItemRow[]> {
+    const { item } = this.store
+    const row = item.column('row')
+    const rows = await transaction.rows(
+      `SELECT ${item.columns} FROM ${item.readBy(transaction.dialect, ['setId', 'ownerId', 'row'])} ` +
+        `WHERE ${item.column('setId')} = ? AND ${item.column('ownerId')} = ? AND ${row} > ? ORDER BY ${row} LIMIT ${ERASED_AT_ONCE}`,
+      [setId, this.ownerId, after],
+    )
+    return rows.map((one) => item.decode(one))
+  }
+
+  private itemWithout({ columns }: ChangeSetRow, row: ChangeSetItemRow): Rewritten<ChangeSetItemRow> {
+    const { setId, given } = row
+    const without = (json: string | null): string | null => (json === null ? null : this.without(json))
+    const label = (JSON.parse(columns ?? '[]') as string[]).indexOf('label')
+    const cells = JSON.parse(given ?? '[]') as string[]
+    return [
+      { setId, row: row.row },
+      differing(row, {
+        command: without(row.command),
+        before: without(row.before),
+        after: without(row.after),
+        given: label in cells ? storedJson(cells.with(label, '')) : given,
+      }),
+    ]
+  }
+
+  private setWithout(set: ChangeSetRow, alone: boolean): Partial<ChangeSetRow> {
+    const { names } = this.ledger
+    const name = <T extends string | null>(one: T): T | typeof ERASED => (one !== null && names.has(one) ? ERASED : one)
+    const { filter, change, actor, creatorId, actingName, actingId } = set
+    const principals = {
+      actor: name(actor),
+      creatorId: name(creatorId),
+      actingName: name(actingName),
+      actingId: name(actingId),
+    }
+    const texts = alone
+      ? {
+          // A filter without its label would select everything.
+          filter: filter === null ? null : labelErased(filter),
+          change: change === null ? null : this.without(change),
+          actingRequestId: set.actingRequestId === null ? null : ERASED,
+        }
+      : {}
+    const replay = { deduplicationKey: randomUUID().replaceAll('-', ''), requestHash: null, answer: null }
+    const ends = set.answer !== null && (alone || principals.creatorId === ERASED)
+    return { ...differing(set, { ...principals, ...texts }), ...(ends ? replay : {}) }
+  }
+
+  private without(json: string): string {
+    return withoutTexts(json, this.ledger.names)
+  }
+}
+
+function labelErased(filter: string): string {
+  const parsed = JSON.parse(filter) as Record<string, unknown>
+  return 'label' in parsed ? storedJson({ ...parsed, label: ERASED }) : filter
+}
+
+function isEmpty(values: object): boolean {
+  return Object.keys(values).length === 0
+}

@@ -1,0 +1,62 @@
+import { expect, it, jest } from '@jest/globals'
+import type { ChannelApi } from './support/channel-api.js'
+import { runNode } from './support/command.js'
+import { HttpClient } from './support/http-client.js'
+import { Instance } from './support/instance.js'
+import { forEveryChannel } from './support/store.js'
+import { verified } from './support/verify.js'
+
+// Processes one after the other, on a machine that may be busy.
+jest.setTimeout(120_000)
+
+// Needs `npm run build` before.
+forEveryChannel('the command that forgets', (kind, [api]) => {
+  const ENTRY = 'dist/src/erase.js'
+  const option = `--${(api as ChannelApi).channel}`
+
+  it('erases beside the service, says what remains to be seen to, and refuses what it does not know', async () => {
+    const { quotas, consume, owner } = api as ChannelApi
+    const store = await kind.open()
+    const client = new HttpClient()
+    const env = { DATABASE_URL: store.url }
+    const instance = await Instance.start(store.url, client)
+    const run = async (...args: string[]) => runNode([ENTRY, ...args], { env })
+    try {
+      const quota = {
+        [owner]: 7,
+        quota_type: 1,
+        total: 10_000,
+        expire_at: '2099-01-01T00:00:00Z',
+        label: 'to be forgotten',
+      }
+      expect((await instance.post(quotas, quota)).status).toBe(201)
+      const spend = async (key: string) => instance.post(consume, { [owner]: 7, amount: 1 }, key)
+      const first = await spend('first')
+
+      const mistaken = await Promise.all([run(option, '07', option, 'x', option, '7'), run(), run('--fax', '7')])
+      for (const one of mistaken)
+        expect(one).toMatchObject({ code: 2, stdout: '', stderr: expect.stringContaining('usage:') })
+      expect(mistaken[0]?.stderr).toContain(`${option} 07, ${option} x\n`)
+      const unknown = await run(option, '7', option, '8')
+      expect([unknown.code, unknown.stderr]).toEqual([1, expect.stringMatching(/nothing was erased: \w+ 8\n$/)])
+      expect((await spend('first')).text).toBe(first.text)
+
+      let ended = false as boolean
+      const running = run(option, '7').finally(() => (ended = true))
+      let calls = 0
+      for (; !ended; calls += 1) expect((await spend(`during-${calls}`)).status).toBe(200)
+      const { code, stdout, stderr } = await running
+      expect([code, stderr]).toEqual([0, ''])
+      expect(stdout).toMatch(/ 7: .*1 labels erased.* acts erased.*\n.*backups.*binary logs.*webhooks/s)
+      const again = await spend('first')
+      expect([again.status, again.text === first.text]).toEqual([200, false])
+      const list = JSON.parse((await instance.get(`${quotas}/changes?action=erase`)).text)
+      expect(list.items).toHaveLength(2)
+      expect(await verified(store.url)).toEqual([])
+    } finally {
+      await instance.kill()
+      client.close()
+      await store.drop()
+    }
+  })
+})
