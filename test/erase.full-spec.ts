@@ -1,4 +1,6 @@
+import { readFile } from 'node:fs/promises'
 import { expect, it, jest } from '@jest/globals'
+import { copyTo } from '../src/database/sqlite-file.js'
 import type { ChannelApi } from './support/channel-api.js'
 import { runNode } from './support/command.js'
 import { HttpClient } from './support/http-client.js'
@@ -36,7 +38,7 @@ forEveryChannel('the command that forgets', (kind, [api]) => {
       const mistaken = await Promise.all([run(option, '07', option, 'x', option, '7'), run(), run('--fax', '7')])
       for (const one of mistaken)
         expect(one).toMatchObject({ code: 2, stdout: '', stderr: expect.stringContaining('usage:') })
-      expect(mistaken[0]?.stderr).toContain(`${option} 07, ${option} x\n`)
+      expect(mistaken[0].stderr).toContain(`${option} 07, ${option} x\n`)
       const unknown = await run(option, '7', option, '8')
       expect([unknown.code, unknown.stderr]).toEqual([1, expect.stringMatching(/nothing was erased: \w+ 8\n$/)])
       expect((await spend('first')).text).toBe(first.text)
@@ -53,6 +55,11 @@ forEveryChannel('the command that forgets', (kind, [api]) => {
       const list = JSON.parse((await instance.get(`${quotas}/changes?action=erase`)).text)
       expect(list.items).toHaveLength(2)
       expect(await verified(store.url)).toEqual([])
+      if (kind.name === 'SQLite') {
+        const path = store.url.replace('sqlite:', '')
+        copyTo(path, `${path}.copy`)
+        expect((await readFile(`${path}.copy`)).includes('to be forgotten')).toBe(false)
+      }
     } finally {
       await instance.kill()
       client.close()

@@ -2914,7 +2914,7 @@ export interface components {
             id: number;
             /**
              * Format: int64
-             * @description Id of the quota; absent in a change of a group.
+             * @description Id of the quota; absent in a change of a group, and in the erasure of an owner.
              * @example 12
              */
             quota_id?: number;
@@ -2929,14 +2929,14 @@ export interface components {
              * @example update
              * @enum {string}
              */
-            action: "create" | "update" | "delete" | "restore" | "reset" | "members";
+            action: "create" | "update" | "delete" | "restore" | "reset" | "members" | "erase";
             /**
-             * @description Name of the principal that made the change.
+             * @description Name of the principal that made the change; `(erased)` if that was an owner that was erased.
              * @example back-office
              */
             actor: string;
             /**
-             * @description The X-Request-Id of the request.
+             * @description The X-Request-Id of the request; `(erased)` if the owner was erased since.
              * @example 01939f3e-5c00-7a6b-8c1d-2e3f4a5b6c7d
              */
             request_id: string;
@@ -4949,7 +4949,7 @@ export interface components {
             id: number;
             /**
              * Format: int64
-             * @description Id of the quota; absent in a change of a group.
+             * @description Id of the quota; absent in a change of a group, and in the erasure of an owner.
              * @example 12
              */
             quota_id?: number;
@@ -4964,14 +4964,14 @@ export interface components {
              * @example update
              * @enum {string}
              */
-            action: "create" | "update" | "delete" | "restore" | "reset" | "members";
+            action: "create" | "update" | "delete" | "restore" | "reset" | "members" | "erase";
             /**
-             * @description Name of the principal that made the change.
+             * @description Name of the principal that made the change; `(erased)` if that was an owner that was erased.
              * @example back-office
              */
             actor: string;
             /**
-             * @description The X-Request-Id of the request.
+             * @description The X-Request-Id of the request; `(erased)` if the owner was erased since.
              * @example 01939f3e-5c00-7a6b-8c1d-2e3f4a5b6c7d
              */
             request_id: string;
@@ -6844,7 +6844,7 @@ export interface operations {
                 /** @description Returns only changes that the principal of this name made. */
                 actor?: string;
                 /** @description Returns only changes with this action. */
-                action?: "create" | "update" | "delete" | "restore" | "reset" | "members";
+                action?: "create" | "update" | "delete" | "restore" | "reset" | "members" | "erase";
                 /** @description Returns only changes of this group and of its quotas. */
                 group_id?: number;
                 /** @description Returns only changes of this quota. */
@@ -8239,7 +8239,7 @@ export interface operations {
                 /** @description Returns only changes that the principal of this name made. */
                 actor?: string;
                 /** @description Returns only changes with this action. */
-                action?: "create" | "update" | "delete" | "restore" | "reset" | "members";
+                action?: "create" | "update" | "delete" | "restore" | "reset" | "members" | "erase";
                 /** @description Returns only changes of this group and of its quotas. */
                 group_id?: number;
                 /** @description Returns only changes of this quota. */

@@ -39,7 +39,7 @@ function defined<T extends object>(fields: T): { [Name in keyof T]?: Exclude<T[N
 export const STATUSES: readonly Status[] = ['active', 'disabled', 'expired', 'left']
 /** Filters by role: quotas that pay, caps that refuse, caps that only observe. */
 export const CAP_FILTERS = ['none', 'enforce', 'observe'] as const
-export const ACTIONS: readonly Change['action'][] = ['create', 'update', 'delete', 'restore', 'reset']
+export const ACTIONS: readonly Change['action'][] = ['create', 'update', 'delete', 'restore', 'reset', 'erase']
 
 export const SET_STATES: readonly ChangeSetState[] = [
   'ready',

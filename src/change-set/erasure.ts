@@ -72,8 +72,6 @@ export class Erasure<Q extends QuotaRow> {
   /** The change sets that concern the owner. */
   private async *pages(): AsyncGenerator<{ read: number; sets: Concerned[] }> {
     const { set, item } = this.store
-    const { names } = this.ledger
-    const [setId, ownerId] = [item.column('setId'), item.column('ownerId')]
     for (let [after, read] = [0, Infinity]; read >= SETS;) {
       const sets = await this.transactions.read(async (transaction) => {
         const rows = await transaction.rows(
@@ -85,24 +83,25 @@ export class Erasure<Q extends QuotaRow> {
         if (read === 0) return []
         const ids = found.map(({ id }) => id)
         const items = item.readBy(transaction.dialect, ['setId', 'ownerId', 'row'])
-        const among = async (condition: string, all: readonly number[]): Promise<Set<number>> =>
-          new Set(
-            (
-              await transaction.rows(
-                `SELECT DISTINCT ${setId} AS id FROM ${items} WHERE ${setId} IN (${placeholders(all)}) AND ${condition}`,
-                [...all, this.ownerId],
-              )
-            ).map((row) => Number(row['id'])),
+        const [setId, ownerId] = [item.column('setId'), item.column('ownerId')]
+        const own = await transaction.rows(
+          `SELECT DISTINCT ${setId} AS id FROM ${items} WHERE ${setId} IN (${placeholders(ids)}) AND ${ownerId} = ?`,
+          [...ids, this.ownerId],
+        )
+        const alone = new Map<number, boolean>()
+        for (const id of own.map((row) => Number(row['id']))) {
+          const others = await transaction.rows(
+            `SELECT 1 AS one FROM ${items} WHERE ${setId} = ? AND (${ownerId} IS NULL OR ${ownerId} < ? OR ${ownerId} > ?) LIMIT 1`,
+            [id, this.ownerId, this.ownerId],
           )
-        const own = await among(`${ownerId} = ?`, ids)
-        const shared = own.size === 0 ? own : await among(`(${ownerId} <> ? OR ${ownerId} IS NULL)`, [...own])
-        return found
-          .map((one) => ({ one, alone: (own.has(one.id) && !shared.has(one.id)) || this.isNamedBy(one) }))
-          .filter(({ one, alone }) => {
-            const principals = [one.actor, one.creatorId, one.actingName, one.actingId]
-            return alone || own.has(one.id) || principals.some((name) => name !== null && names.has(name))
-          })
-          .map(({ one: { id }, alone }) => ({ id, alone }))
+          alone.set(id, others.length === 0)
+        }
+        return found.flatMap((one): Concerned[] => {
+          const isAlone = alone.get(one.id) === true || this.isNamedBy(one)
+          const principals = [one.actor, one.creatorId, one.actingName, one.actingId]
+          const isMade = principals.some((name) => name !== null && this.ledger.names.has(name))
+          return isAlone || isMade || alone.has(one.id) ? [{ id: one.id, alone: isAlone }] : []
+        })
       })
       yield { read, sets }
     }

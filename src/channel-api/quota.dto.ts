@@ -336,7 +336,7 @@ export abstract class ChangeFields {
   @ResponseId({ example: 31 })
   id!: number
 
-  /** Id of the quota; absent in a change of a group. */
+  /** Id of the quota; absent in a change of a group, and in the erasure of an owner. */
   @ResponseId({ optional: true, example: 12 })
   quota_id?: number
 
@@ -348,11 +348,11 @@ export abstract class ChangeFields {
   @ResponseChoice(CHANGE_ACTIONS, { example: 'update' })
   action!: ChangeAction
 
-  /** Name of the principal that made the change. */
+  /** Name of the principal that made the change; `(erased)` if that was an owner that was erased. */
   @ResponseText({ example: 'back-office' })
   actor!: string
 
-  /** The X-Request-Id of the request. */
+  /** The X-Request-Id of the request; `(erased)` if the owner was erased since. */
   @ResponseText({ example: EXAMPLE_UUID })
   request_id!: string
 

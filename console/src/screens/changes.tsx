@@ -179,6 +179,7 @@ const DEEDS: Readonly<Record<Change['action'], string>> = {
   delete: 'deleted',
   restore: 'restored',
   reset: 'reset to 0',
+  erase: 'cleared of its label',
 }
 
 function Deed({ client, change }: { client: ChannelClient; change: Change }): ReactNode {

@@ -7,7 +7,10 @@ import * as check from './verify-check.js'
 
 const PAGE = 2_000
 
-/** Checks that each change names an existing quota and its owner, a group alone, or an erased owner, and an action, and is readable. */
+/**
+ * Checks that each change names an existing quota and its owner, a group alone, or an erased owner, and an action, and
+ * is readable.
+ */
 export class ChangeCheck<Q extends QuotaRow> implements check.Check {
   readonly what = 'changes'
 

@@ -43,8 +43,8 @@ export type Rewritten<T> = readonly [key: Partial<T>, values: Partial<T>]
  * of actors that are the owner's id. Amounts and times stay. It erases what was committed before it began; its records
  * are an act and a change of their own.
  *
- * Every step is correct on its own and may be repeated, so that an interrupted erasure is begun again. Rows of the owner
- * are written under its lock.
+ * Every step is correct on its own and may be repeated, so that an interrupted erasure is begun again. Rows of the
+ * owner are written under its lock.
  */
 export class OwnerErasure<Q extends QuotaRow> {
   /** The names of principals that are the owner: its id, as the name of a token or of the identity provider. */
@@ -88,8 +88,8 @@ export class OwnerErasure<Q extends QuotaRow> {
   }
 
   /**
-   * Erases labels of quotas, deleted ones included; each is an edit of the quota. The first time, it records the erasure
-   * and ends the owner's links.
+   * Erases labels of quotas, deleted ones included; each is an edit of the quota. The first time, it records the
+   * erasure and ends the owner's links.
    * @returns also its time, under the lock: the acts of the owner that are not later are committed
    */
   private async begin(isFirst = true): Promise<ErasureStep & { at: Instant }> {
