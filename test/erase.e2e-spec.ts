@@ -3,6 +3,7 @@ import { DataSource } from 'typeorm'
 import { hashOf, newToken } from '../src/auth/token.js'
 import { Erasure } from '../src/change-set/erasure.js'
 import { TransactionRunner } from '../src/database/transaction-runner.js'
+import { LEASE_MS } from '../src/change-set/leased-change-set.js'
 import { CHANNELS } from '../src/entities.js'
 import { deduplicationKeyFor } from '../src/ledger/store/command.js'
 import { AUTH_TOKENS, type Sent, TestApp } from './support/app.js'
@@ -16,7 +17,6 @@ import { contradictionsOf } from './support/verify.js'
 const OWNER = 4711
 const ITSELF = newToken('admin')
 const ENTRIES = `${AUTH_TOKENS},${OWNER}:admin:${hashOf(ITSELF).toString('hex')}`
-const MINUTE = 60
 
 forEveryChannel('forgetting an owner', (kind, channels) => {
   let store: Store
@@ -379,7 +379,10 @@ forEveryChannel('forgetting an owner', (kind, channels) => {
       const set = await suite.imported(header, `${owner},1,5,2027-01-01T00:00:00Z,${text} created`)
       // As another instance left it in the midst of its work, with the row applied and not yet noted.
       const row = `${api.channel}_change_set`
-      const later = app.clock.after(MINUTE).replace('T', ' ').replace('Z', '')
+      const later = app.clock
+        .after(LEASE_MS / 1000)
+        .replace('T', ' ')
+        .replace('Z', '')
       const applied = await suite.applied(set)
       expect(applied.counts).toMatchObject({ applied: 1 })
       await query(
@@ -389,6 +392,7 @@ forEveryChannel('forgetting an owner', (kind, channels) => {
         `UPDATE ${row} SET state = 'applying', work = 'apply', work_at = created_at, holder = 'another', held_until = '${later}', attempts = 2, planned = 1, applied = 0 WHERE id = ${set.id}`,
       )
       await erase(owner)
+      expect(await query(`SELECT id FROM ${row} WHERE holder = 'another'`)).toEqual([])
       const after = await settled(set.id)
       expect([after.state, after.counts]).toEqual(['applied', expect.objectContaining({ applied: 1, planned: 0 })])
       expect(await placesOf([text])).toEqual([])
