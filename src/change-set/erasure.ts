@@ -73,10 +73,12 @@ export class Erasure<Q extends QuotaRow> {
   private async *pages(): AsyncGenerator<{ read: number; sets: Concerned[] }> {
     const { set, item } = this.store
     for (let [after, read] = [0, Infinity]; read >= SETS;) {
+      // A rerun begins where the first attempt did.
+      const from = after
       const sets = await this.transactions.read(async (transaction) => {
         const rows = await transaction.rows(
           `SELECT ${set.columns} FROM ${set.readByKey(transaction.dialect)} WHERE ${set.column('id')} > ? ORDER BY ${set.column('id')} LIMIT ${SETS}`,
-          [after],
+          [from],
         )
         const found = rows.map((row) => set.decode(row))
         ;[after, read] = [found.at(-1)?.id ?? 0, rows.length]
