@@ -24,6 +24,7 @@ const ALLOWED = [
   'BSD-3-Clause',
   'ISC',
   'MIT',
+  'MIT-0',
   'Python-2.0',
   'Unlicense',
 ]

@@ -1,102 +1,65 @@
 import { randomBytes } from 'node:crypto'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { writeFile } from 'node:fs/promises'
 import type { ServerResponse } from 'node:http'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, beforeEach, expect, it } from '@jest/globals'
 import { Webhook } from 'standardwebhooks'
 import { DataSource } from 'typeorm'
-import { Webhooks } from '../src/webhook/webhooks.js'
 import { TestApp } from './support/app.js'
 import { TestClock } from './support/clock.js'
-import { type Body, bodyOf, brokenFields, fresh, refusal, stopSweepers } from './support/quota-api.js'
+import { Endpoints, until } from './support/endpoints.js'
+import { type Body, bodyOf, brokenFields, refusal, stopSweepers } from './support/quota-api.js'
 import { Receiver, type Received, status } from './support/receiver.js'
 import { onEveryStore, type Store } from './support/store.js'
 
 const secret = (): string => `whsec_${randomBytes(32).toString('base64')}`
-const PATIENCE_MS = 8_000
 
 onEveryStore('webhooks', (kind) => {
   let store: Store
   let app: TestApp
   let receiver: Receiver
-  let folder: string
-  let path: string
-  /** The endpoints in the file. */
-  let endpoints: { name: string; url: string; secrets: string[]; types?: string[]; channels?: string[] }[]
-  let lastName = 0
+  let hooks: Endpoints
 
-  const webhooks = () => app.app.get(Webhooks)
-  const take = async (): Promise<void> => {
-    await writeFile(path, JSON.stringify(endpoints))
-    await webhooks().file.readAgain()
-    await webhooks().announce()
-    await webhooks().announce()
-  }
   /** Adds an endpoint, which begins with what happens now. */
   const endpoint = async (more: object = {}): Promise<{ name: string; at: string; secrets: string[] }> => {
-    lastName += 1
-    const name = `hook-${lastName}`
-    const made = { name, url: receiver.url(`/${name}?token=hush`), secrets: [secret()], ...more }
-    endpoints.push(made)
-    await take()
-    return { name, at: `/${name}?token=hush`, secrets: made.secrets }
+    const secrets = [secret()]
+    const name = await hooks.add((own) => ({ url: receiver.url(`/${own}?token=hush`), secrets, ...more }))
+    return { name, at: `/${name}?token=hush`, secrets }
   }
-  const all = async (): Promise<Body[]> => bodyOf(200, await app.get('/api/v1/webhooks')).items
-  const shown = async (name: string): Promise<Body> => (await all()).find((one) => one.name === name)
-  const does = async (name: string, verb: string, body?: object) => app.post(`/api/v1/webhooks/${name}/${verb}`, body)
-  const until = async <T>(what: string, look: () => Promise<T | undefined | false>): Promise<T> => {
-    const end = performance.now() + PATIENCE_MS
-    for (;;) {
-      const found = await look()
-      if (found !== undefined && found !== false) return found
-      if (performance.now() > end) throw new Error(`not within ${PATIENCE_MS} ms: ${what}`)
-      await sleep(20)
-    }
-  }
+  const webhooks = () => hooks.webhooks
+  const take = async (): Promise<void> => hooks.take()
+  const shown = async (name: string): Promise<Body> => hooks.shown(name)
+  const does = async (name: string, verb: string, body?: object) => hooks.does(name, verb, body)
+  const settled = async (name: string, what: object): Promise<Body> => hooks.settled(name, what)
+  const happen = async (count?: number, quotas?: string, owner?: string): Promise<number[]> =>
+    hooks.happen(count, quotas, owner)
   const come = async (at: string, count: number): Promise<Received[]> =>
     until(
       `${count} messages at ${at}, not ${receiver.of(at).length}`,
       async () => receiver.of(at).length >= count && receiver.of(at),
     )
-  const settled = async (name: string, what: object): Promise<Body> =>
-    until(`${name} ${JSON.stringify(what)}`, async () => {
-      const now = await shown(name)
-      return (
-        Object.entries(what).every(([member, value]) => JSON.stringify(now[member]) === JSON.stringify(value)) && now
-      )
-    })
-  const happen = async (count = 1, quotas = '/api/v1/quotas', owner = 'account_id'): Promise<number[]> => {
-    const ids: number[] = []
-    for (let n = 0; n < count; n += 1) {
-      const quota = { [owner]: fresh(), quota_type: 1, total: 5, expire_at: '2030-01-01T00:00:00Z' }
-      ids.push(bodyOf(201, await app.post(quotas, quota)).id)
-    }
-    return ids
-  }
 
   beforeAll(async () => {
     store = await kind.open()
     receiver = await Receiver.start()
-    folder = await mkdtemp(join(tmpdir(), 'quota-webhooks-'))
-    path = join(folder, 'webhooks.json')
-    await writeFile(path, '[]')
+    hooks = await Endpoints.make()
     app = await TestApp.start(store, {
-      env: { WEBHOOKS_FILE: path },
+      env: { WEBHOOKS_FILE: hooks.path },
       clock: new TestClock(new Date().toISOString()),
     })
+    hooks.app = app
     await stopSweepers(app)
   })
 
   beforeEach(() => {
-    endpoints = []
+    hooks.list = []
   })
 
   afterAll(async () => {
     await app.stop()
     await receiver.stop()
-    await rm(folder, { recursive: true, force: true })
+    await hooks.remove()
     await store.drop()
   })
 
@@ -121,6 +84,7 @@ onEveryStore('webhooks', (kind) => {
     const item = await settled(name, { delivered: 30, waiting: 0 })
     expect(item).toEqual({
       name,
+      kind: 'webhook',
       url: receiver.url(`/${name}`),
       types: expect.arrayContaining(['quota.created']),
       channels: ['mail', 'sms'],
@@ -159,12 +123,12 @@ onEveryStore('webhooks', (kind) => {
     await happen()
     const [before] = await come(at, 1)
     expect(new Webhook(old).verify(before?.body ?? '', before?.headers ?? {})).toBeDefined()
-    for (const hook of endpoints) hook.secrets = [next, old]
+    for (const hook of hooks.list) Object.assign(hook, { secrets: [next, old] })
     await take()
     await happen()
     const [, both] = await come(at, 2)
     for (const one of [old, next]) expect(new Webhook(one).verify(both?.body ?? '', both?.headers ?? {})).toBeDefined()
-    for (const hook of endpoints) hook.secrets = [next]
+    for (const hook of hooks.list) Object.assign(hook, { secrets: [next] })
     await take()
     await happen()
     const [, , after] = await come(at, 3)
@@ -323,8 +287,8 @@ onEveryStore('webhooks', (kind) => {
 
   it('keeps the previous endpoints if the file is invalid or incomplete', async () => {
     const { name, at } = await endpoint()
-    for (const text of ['', '[{"name":', '{}', JSON.stringify([{ ...endpoints[0], url: 'http://example.com' }])]) {
-      await writeFile(path, text)
+    for (const text of ['', '[{"name":', '{}', JSON.stringify([{ ...hooks.list[0], url: 'http://example.com' }])]) {
+      await writeFile(hooks.path, text)
       await webhooks().file.readAgain()
       expect(webhooks().file.stale).toBe(true)
     }
@@ -340,8 +304,8 @@ onEveryStore('webhooks', (kind) => {
     receiver.answers.set(at, status(500))
     await happen(1)
     await until('the first attempt', async () => (await shown(name)).last_attempt !== null)
-    const gone = endpoints
-    endpoints = []
+    const gone = hooks.list
+    hooks.list = []
     await take()
     expect(await shown(name)).toMatchObject({
       state: 'removed',
@@ -355,7 +319,7 @@ onEveryStore('webhooks', (kind) => {
     expect(refusal(await does(name, 'test'))).toEqual([409, 'webhook_disabled'])
     await happen(1)
     receiver.answers.delete(at)
-    endpoints = gone
+    hooks.list = gone
     await take()
     const [id] = await happen(1)
     await settled(name, { delivered: 1, state: 'active', waiting: 0 })
@@ -384,7 +348,7 @@ onEveryStore('webhooks', (kind) => {
 
   it('returns its lease at an orderly shutdown', async () => {
     const leaving = { name: 'leaving', url: receiver.url('/leaving'), secrets: [secret()] }
-    const file = join(folder, 'leaving.json')
+    const file = join(hooks.folder, 'leaving.json')
     await writeFile(file, JSON.stringify([leaving]))
     const other = await TestApp.start(store, {
       env: { WEBHOOKS_FILE: file },

@@ -5975,7 +5975,7 @@ export interface components {
         };
         Tested: {
             /**
-             * @description HTTP status of the response; null without a response.
+             * @description HTTP status of the response, of mail the reply code; null without a response.
              * @example 204
              */
             status: number | null;
@@ -6459,7 +6459,14 @@ export interface components {
              */
             name: string;
             /**
-             * @description Its URL without query and user; null if this instance does not know it.
+             * @description Program, chat or mailboxes; null if this instance does not know it.
+             * @example webhook
+             * @enum {string|null}
+             */
+            kind: "webhook" | "slack" | "mail" | null;
+            /**
+             * @description Its URL without query and user, of a chat also without its path, of mail that of the mail server; null if this
+             *     instance does not know it.
              * @example https://ops.example.com/hooks/quota
              */
             url: string | null;
@@ -6518,7 +6525,7 @@ export interface components {
              */
             at: string;
             /**
-             * @description HTTP status of the response; null without a response.
+             * @description HTTP status of the response, of mail the reply code; null without a response.
              * @example 204
              */
             status: number | null;

@@ -122,8 +122,10 @@ function isIssuer(text: string): boolean {
 export function isSecureUrl(text: string): boolean {
   if (!URL.canParse(text)) return false
   const { protocol, hostname } = new URL(text)
-  if (protocol === 'https:') return true
-  return (
-    protocol === 'http:' && (hostname === 'localhost' || hostname === '[::1]' || /^127\.\d+\.\d+\.\d+$/.test(hostname))
-  )
+  return protocol === 'https:' || (protocol === 'http:' && isLoopback(hostname))
+}
+
+/** Is this host of a URL always this machine? */
+export function isLoopback(hostname: string): boolean {
+  return hostname === 'localhost' || hostname === '[::1]' || /^127\.\d+\.\d+\.\d+$/.test(hostname)
 }

@@ -7,6 +7,13 @@ import { parseWebhooksFile } from './webhook-endpoints.js'
 
 const SECRET = `whsec_${Buffer.alloc(32, 7).toString('base64')}`
 const ops = { name: 'ops', url: 'https://ops.example.com/quota?token=hush', secrets: [SECRET] }
+const mail = {
+  name: 'people',
+  kind: 'mail',
+  to: ['ops@example.org', 'boss@example.org'],
+  from: 'quota@example.org',
+  smtp: 'smtp://mail.example.org',
+}
 const parse = (...entries: unknown[]) => parseWebhooksFile(JSON.stringify(entries))
 
 describe('the file of webhooks', () => {
@@ -23,11 +30,63 @@ describe('the file of webhooks', () => {
       { name: 'ops', types: expect.arrayContaining(['quota.reset']), channels: ['mail', 'sms'] },
       { name: 'local', types: ['quota.threshold_reached'], channels: ['mail'] },
     ])
-    expect(value.map(({ secrets }) => secrets.map((secret) => secret.length))).toEqual([[32], [32, 24]])
+    const lengths = value.map((one) => one.kind !== 'mail' && one.secrets.map((secret) => secret.length))
+    expect(lengths).toEqual([[32], [32, 24]])
     expect(parse()).toEqual({ value: [], mistakes: [] })
   })
 
+  it('names chats and mailboxes', () => {
+    const people = { digest: 'daily', time_zone: 'Europe/Berlin', base_url: 'https://quota.example.com/x/' }
+    const { value, mistakes } = parse(
+      { name: 'chat', kind: 'slack', url: 'https://hooks.example.com/services/x' },
+      { ...mail, ...people, filter: { label: 'Früh' } },
+      { ...mail, name: 'local', smtp: 'smtp://a%40b:p%3Aw@127.0.0.1:2525/', filter: { group_id: 5 } },
+      { ...mail, name: 'six', smtp: 'smtps://[::1]' },
+    )
+    expect(mistakes).toEqual([])
+    expect(value).toMatchObject([
+      { kind: 'slack', secrets: [], digest: 'none', timeZone: 'UTC', baseUrl: undefined, filter: undefined },
+      {
+        kind: 'mail',
+        to: ['ops@example.org', 'boss@example.org'],
+        from: 'quota@example.org',
+        smtp: { host: 'mail.example.org', port: 587, secure: false, isLoopback: false, auth: undefined },
+        digest: 'daily',
+        timeZone: 'Europe/Berlin',
+        baseUrl: 'https://quota.example.com/x',
+        filter: { label: 'Früh' },
+      },
+      {
+        smtp: { host: '127.0.0.1', port: 2525, isLoopback: true, auth: { user: 'a@b', pass: 'p:w' } },
+        filter: { groupId: 5 },
+      },
+      { smtp: { host: '::1', port: 465, secure: true, isLoopback: true } },
+    ])
+  })
+
   it.each<[string, unknown, RegExp]>([
+    ['an unknown kind', { ...ops, kind: 'pager' }, /kind must be one of webhook, slack, mail/],
+    [
+      'a chat with secrets',
+      { name: 'c', kind: 'slack', url: ops.url, secrets: [SECRET] },
+      /"secrets" is not known for slack/,
+    ],
+    ['a webhook with a digest', { ...ops, digest: 'daily' }, /"digest" is not known for webhook/],
+    ['mail with a url', { ...mail, url: ops.url }, /"url" is not known for mail/],
+    ['no recipient', { ...mail, to: [] }, /to must be an array of 1 to 20/],
+    ['one recipient twice', { ...mail, to: ['a@example.org', 'A@example.org'] }, /to must be .* different/],
+    ['a recipient with a line feed', { ...mail, to: ['a@example.org\nBcc: b@example.org'] }, /to must be/],
+    ['too many recipients', { ...mail, to: Array.from({ length: 21 }, (_, n) => `a${n}@example.org`) }, /to must be/],
+    ['a sender with a name', { ...mail, from: 'Quota <quota@example.org>' }, /from must be/],
+    ['a server of the web', { ...mail, smtp: 'https://hush@example.org' }, /smtp must be/],
+    ['a server with a path', { ...mail, smtp: 'smtp://hush@example.org/x' }, /smtp must be/],
+    ['a server with half an escape', { ...mail, smtp: 'smtp://hush%zz@example.org' }, /smtp must be/],
+    ['an unknown digest', { ...mail, digest: 'weekly' }, /digest must be one of none, hourly, daily/],
+    ['an unknown zone', { ...mail, time_zone: 'Mars' }, /time_zone must be/],
+    ['a base with a user', { ...mail, base_url: 'https://hush@example.org' }, /base_url must be/],
+    ['two filters', { ...mail, filter: { label: 'a', group_id: 1 } }, /filter must be/],
+    ['a filter that lists nothing', { ...mail, filter: { label: '' } }, /filter must be/],
+    ['a group without an id', { ...mail, filter: { group_id: '5' } }, /filter must be/],
     ['a text', 'ops', /must be an object/],
     ['a name with a slash', { ...ops, name: 'a/b' }, /name must be/],
     ['http elsewhere', { ...ops, url: 'http://example.com/hush' }, /url must begin with https/],
@@ -46,6 +105,22 @@ describe('the file of webhooks', () => {
     expect(mistakes.join()).toMatch(why)
     for (const mistake of mistakes) expect(mistake).toMatch(/^WEBHOOKS_FILE, entry 2: /)
     expect(mistakes.join()).not.toMatch(/hush|aHVzaA|BwcHBw/)
+  })
+
+  it('names all mistakes of an entry at once', () => {
+    const { mistakes } = parse({
+      name: '',
+      kind: 'mail',
+      to: 'x',
+      from: 7,
+      smtp: 'x',
+      digest: 1,
+      time_zone: 1,
+      base_url: 1,
+      filter: 1,
+      secrets: 1,
+    })
+    expect(mistakes).toHaveLength(9)
   })
 
   it('refuses names that differ only in case, invalid JSON, and values that are too long', () => {

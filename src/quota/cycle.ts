@@ -32,7 +32,8 @@ const YEARS_OF_TIME = 10_001
 
 const MAX_ZONE_NAME_LENGTH = 64
 
-function zoned(instant: Instant, timeZone: string): Temporal.ZonedDateTime {
+/** An instant in a zone. */
+export function zoned(instant: Instant, timeZone: string): Temporal.ZonedDateTime {
   return Temporal.Instant.fromEpochMilliseconds(instant).toZonedDateTimeISO(timeZone)
 }
 

@@ -13,3 +13,6 @@ export const EVENT_TYPES = [
   ...OWNER_EVENT_TYPES,
 ] as const
 export type EventType = (typeof EVENT_TYPES)[number]
+
+/** Selects events: those of quotas whose label begins so, and of owners of such quotas; or those of a group. */
+export type EventScope = { readonly label: string } | { readonly groupId: number }

@@ -4,12 +4,25 @@ import type { WebhookEndpoint } from '../config/webhook-endpoints.js'
 import { leaseFor } from '../database/lease.js'
 import { PeriodicTask } from '../database/periodic-task.js'
 import type { Transaction, TransactionRunner } from '../database/transaction-runner.js'
-import { messageOf, type WebhookMessage } from './message.js'
-import type { Instant } from '../time/instant.js'
+import { digestPeriod, weightOf } from '../quota/digest.js'
+import { digestMessageOf, messageOf, type WebhookMessage } from './message.js'
+import type { EventPlace } from '../ledger/feed/event-reader.js'
+import { groupBy } from '../ledger/rows/group-by.js'
+import { type Instant, parseInstant } from '../time/instant.js'
 import { pauseAfter } from './retry.js'
 import { release, type EndpointRegistry } from './endpoint-registry.js'
 import { type Attempt, send } from './sender.js'
-import { dropWaiting, type Progress, progressOf, type WebhookStore } from './webhook-store.js'
+import type { ChannelEvent } from './texts.js'
+import {
+  digestOf,
+  digestPlace,
+  digestPosition,
+  dropWaiting,
+  eventsOf,
+  type Progress,
+  progressOf,
+  type WebhookStore,
+} from './webhook-store.js'
 import type { WebhookDeliveryRow, WebhookRow } from './webhook.entity.js'
 
 /** The interval between turns, unless one is due earlier, in milliseconds. */
@@ -26,7 +39,8 @@ const QUEUE_STEP = 500
 const READ_AHEAD = 64
 /** Events are removed after 31 days: waiting ones are given up a little earlier, in milliseconds. */
 const KEPT_MS = 31 * 86_400_000 - 3_600_000
-const GONE = 410
+/** A digest is complete so long after its period: by then, every event has its place in the feed (contract, §10). */
+const COMPLETE_AFTER_MS = 5_000
 /** The minimum time between two turns, unless due deliveries wait for the next one, in milliseconds. */
 const TOGETHER_MS = 250
 /** A pause up to this length has its own timer: the next regular turn would be too late for it. In milliseconds. */
@@ -71,6 +85,8 @@ export class Delivery {
   private turnedAt = -Infinity
   /** May there be more due deliveries than were read ahead? */
   private moreDue = false
+  /** The progress of queueing, as of the last turn. */
+  private progress: Progress = { positions: {}, replays: [] }
 
   constructor(
     private readonly name: string,
@@ -125,8 +141,10 @@ export class Delivery {
       this.abandon()
       return false
     }
-    const more = await this.queueUp(endpoint, row)
-    await this.begin()
+    this.progress = progressOf(row)
+    const more = await this.queueUp(endpoint)
+    if (!more) await this.closeDigests(endpoint)
+    await this.begin(endpoint)
     return more
   }
 
@@ -174,7 +192,7 @@ export class Delivery {
   }
 
   /** Queues the events since the last turn, and those of replays. @returns whether there are more */
-  private async queueUp(endpoint: WebhookEndpoint, seen: WebhookRow): Promise<boolean> {
+  private async queueUp(endpoint: WebhookEndpoint): Promise<boolean> {
     const { clock, store, transactions } = this.parts
     const tooOld = clock.now() - KEPT_MS
     const oldest = await transactions.read((transaction) => store.oldest(transaction, this.name))
@@ -187,7 +205,7 @@ export class Delivery {
       })
       this.ready = []
     }
-    if (!(await this.isBehind(endpoint, progressOf(seen)))) return false
+    if (!(await this.isBehind(endpoint, this.progress))) return false
     let more = false
     await this.locked(async (transaction, row) => {
       const progress = progressOf(row)
@@ -202,11 +220,52 @@ export class Delivery {
         more ||= left
       }
       row.waiting += await this.queueReplay(transaction, endpoint, progress)
-      row.progress = JSON.stringify(progress)
-      await store.save(transaction, row)
+      await this.saveProgress(transaction, row, progress)
       more ||= progress.replays.length > 0
     })
     return more
+  }
+
+  /** Everything that has happened is queued: digests whose period is over are complete. */
+  private async closeDigests({ digest, timeZone }: WebhookEndpoint): Promise<void> {
+    const { clock } = this.parts
+    if (digest === 'none' || !clock.steady) return
+    const { start } = digestPeriod(digest, timeZone, clock.now() - COMPLETE_AFTER_MS)
+    if (start === null || start === this.progress.closed) return
+    await this.locked(async (transaction, row) =>
+      this.saveProgress(transaction, row, { ...progressOf(row), closed: start }),
+    )
+  }
+
+  private async saveProgress(transaction: Transaction, row: WebhookRow, progress: Progress): Promise<void> {
+    row.progress = JSON.stringify(progress)
+    await this.parts.store.save(transaction, row)
+    this.progress = progress
+  }
+
+  /** Queues events of a channel, or adds them to digests. @param replayId 0: none @returns the number of new ones */
+  private async queue(
+    transaction: Transaction,
+    { digest, timeZone }: WebhookEndpoint,
+    channel: string,
+    places: readonly EventPlace[],
+    closed: Instant,
+    replayId: number,
+  ): Promise<number> {
+    const { clock, feeds, store } = this.parts
+    if (digest === 'none') return store.queue(transaction, this.name, channel, places, clock.now())
+    const positions = places.map(({ position }) => position)
+    const ranked = [...((await feeds.all.get(channel)?.at(transaction, positions)) ?? [])].map(
+      ([position, { event }]) => {
+        const { threshold } = event.data as { threshold?: number }
+        return { weight: weightOf(event.type, threshold), at: parseInstant(event.at) ?? 0, channel, position }
+      },
+    )
+    // An event that comes late joins the next digest.
+    const ends = groupBy(ranked, ({ at }) => digestPeriod(digest, timeZone, Math.max(at, closed)).end)
+    for (const [end, events] of ends)
+      await store.collect(transaction, this.name, digestPosition(end, replayId), events, end + COMPLETE_AFTER_MS)
+    return places.length
   }
 
   private async isBehind(endpoint: WebhookEndpoint, { positions, replays }: Progress): Promise<boolean> {
@@ -222,11 +281,11 @@ export class Delivery {
 
   private async queueNew(
     transaction: Transaction,
-    { types }: WebhookEndpoint,
+    endpoint: WebhookEndpoint,
     channel: string,
     progress: Progress,
   ): Promise<{ queued: number; left: boolean }> {
-    const { clock, feeds, store } = this.parts
+    const { clock, feeds } = this.parts
     const feed = feeds.all.get(channel)
     if (feed === undefined) return { queued: 0, left: false }
     const { lastPosition } = await feed.feed(transaction)
@@ -235,24 +294,27 @@ export class Delivery {
     const to = Math.min(lastPosition, after + QUEUE_STEP)
     progress.positions[channel] = to
     if (to <= after) return { queued: 0, left: false }
-    const places = await feed.places(transaction, types, after, to)
-    const queued = await store.queue(transaction, this.name, channel, places, clock.now())
+    const now = clock.now()
+    const places = await feed.places(transaction, endpoint, after, to, now)
+    // After a clock that was wrong, digests that are not due yet are not complete.
+    const closed = progress.closed !== undefined && progress.closed <= now ? progress.closed : 0
+    const queued = await this.queue(transaction, endpoint, channel, places, closed, 0)
     return { queued, left: to < lastPosition }
   }
 
   /** @returns the difference between the queued events and the number counted when the replay was requested */
-  private async queueReplay(transaction: Transaction, { types }: WebhookEndpoint, progress: Progress): Promise<number> {
-    const { clock, feeds, store } = this.parts
+  private async queueReplay(transaction: Transaction, endpoint: WebhookEndpoint, progress: Progress): Promise<number> {
+    const { clock, feeds } = this.parts
     const [replay] = progress.replays
     const feed = replay && feeds.all.get(replay.channel)
     if (replay === undefined) return 0
     let difference = 0
     if (feed !== undefined && replay.after < replay.to) {
       const to = Math.min(replay.to, replay.after + QUEUE_STEP)
-      const places = (await feed.places(transaction, types, replay.after, to)).filter(
+      const places = (await feed.places(transaction, endpoint, replay.after, to, clock.now())).filter(
         ({ at }) => at >= replay.from && at < replay.before,
       )
-      const queued = await store.queue(transaction, this.name, replay.channel, places, clock.now())
+      const queued = await this.queue(transaction, endpoint, replay.channel, places, 0, replay.id)
       const counted = Math.min(replay.left, places.length)
       replay.after = to
       replay.left -= counted
@@ -280,25 +342,26 @@ export class Delivery {
         row.attemptAt = endedAt
         row.attemptStatus = attempt.status
         row.attemptError = attempt.error
+        const events = eventsOf([delivery])
         if (attempt.error === null) {
           results.push('delivered')
           settled.push(delivery)
           row.failuresInRow = 0
-          row.delivered += 1
-          row.waiting -= 1
+          row.delivered += events
+          row.waiting -= events
           continue
         }
         row.failuresInRow += 1
         const attempts = delivery.attempts + 1
         const pause = pauseAfter(attempts, attempt.retryAfterMs, random())
-        results.push(pause === undefined || attempt.status === GONE ? 'given_up' : 'failed')
-        if (attempt.status === GONE) row.state = 'disabled'
+        results.push(pause === undefined || attempt.gone ? 'given_up' : 'failed')
+        if (attempt.gone) row.state = 'disabled'
         else if (pause === undefined) {
           settled.push(delivery)
-          row.failed += 1
-          row.waiting -= 1
+          row.failed += events
+          row.waiting -= events
         } else {
-          await store.postpone(transaction, delivery, attempts, endedAt + pause)
+          await store.postpone(transaction, delivery, attempts, endedAt + pause, attempt.receivedBy)
           next.push(endedAt + pause)
         }
       }
@@ -332,7 +395,7 @@ export class Delivery {
    * once the endpoint has answered that it is gone.
    */
   private get allowed(): number {
-    if (this.ended.some(({ attempt }) => attempt.status === GONE)) return 0
+    if (this.ended.some(({ attempt }) => attempt.gone)) return 0
     return this.struggling ? 1 : Math.min(CONCURRENCY, MAX_FAILURES_IN_ROW - this.failuresInRow)
   }
 
@@ -346,10 +409,10 @@ export class Delivery {
   }
 
   /** Sends due events, up to the allowed number of attempts. */
-  private async begin(): Promise<void> {
+  private async begin(endpoint: WebhookEndpoint): Promise<void> {
     if (this.struggling) this.ready = []
     if (this.sending >= this.allowed) return
-    if (this.ready.length === 0) await this.readAhead(this.struggling)
+    if (this.ready.length === 0) await this.readAhead(endpoint, this.struggling)
     this.beginReady()
   }
 
@@ -367,7 +430,16 @@ export class Delivery {
     return this.inFlight.size - this.ended.filter(({ attempt }) => attempt.error === null).length
   }
 
-  private async readAhead(oldestOnly: boolean): Promise<void> {
+  /** May it be sent? Digests that are still collected wait. */
+  private isComplete({ digest }: WebhookEndpoint, delivery: WebhookDeliveryRow): boolean {
+    if (delivery.digest === null) return true
+    const { closed = 0, replays } = this.progress
+    const { dueAt, replayId } = digestPlace(delivery.position)
+    // Where digests are no longer wanted, nothing is added to them.
+    return replayId === 0 ? dueAt <= closed || digest === 'none' : replays.every(({ id }) => id !== replayId)
+  }
+
+  private async readAhead(endpoint: WebhookEndpoint, oldestOnly: boolean): Promise<void> {
     const { clock, feeds, store, transactions } = this.parts
     const now = clock.now()
     this.ready = await transactions.read(async (transaction) => {
@@ -377,17 +449,27 @@ export class Delivery {
           ? []
           : [oldest]
         : await store.due(transaction, this.name, now, READ_AHEAD + this.inFlight.size)
-      const due = found.filter((delivery) => !this.inFlight.has(keyOf(delivery)))
+      const due = found.filter((one) => !this.inFlight.has(keyOf(one)) && this.isComplete(endpoint, one))
       this.moreDue = due.length >= READ_AHEAD
-      const events = new Map<string, ReturnType<typeof messageOf>>()
+      const told = due.map((delivery) => {
+        const digest = digestOf(delivery)
+        return { delivery, digest, places: digest === undefined ? [delivery] : [digest.first, ...digest.worst] }
+      })
+      const events = new Map<string, ChannelEvent>()
       for (const [channel, feed] of feeds.all) {
-        const positions = due.filter((one) => one.channel === channel).map(({ position }) => position)
+        const places = told.flatMap(({ places: some }) => some.filter((one) => one.channel === channel))
+        const positions = [...new Set(places.map(({ position }) => position))]
         for (const [position, event] of await feed.at(transaction, positions))
-          events.set(keyOf({ channel, position }), messageOf(event))
+          events.set(keyOf({ channel, position }), { ...event, channel })
       }
-      return due.flatMap((delivery) => {
-        const message = events.get(keyOf(delivery))
-        return message === undefined ? [] : [{ delivery, message }]
+      return told.flatMap(({ delivery, digest, places }) => {
+        const [first, ...worst] = places.map((place) => events.get(keyOf(place)))
+        if (first === undefined) return []
+        if (digest === undefined) return [{ delivery, message: messageOf(endpoint, first) }]
+        const shown = worst.filter((one) => one !== undefined)
+        const { count } = digest
+        const end = digestPlace(delivery.position).dueAt
+        return [{ delivery, message: digestMessageOf(endpoint, { id: first.event.id, worst: shown, count, end }) }]
       })
     })
   }
@@ -400,13 +482,14 @@ export class Delivery {
     const stop = new AbortController()
     const key = keyOf(delivery)
     this.inFlight.set(key, stop)
-    const attempt = await send(endpoint, message, this.parts.clock.now(), stop.signal)
+    const receivedBy = JSON.parse(delivery.receivedBy ?? '[]') as string[]
+    const attempt = await send(endpoint, message, this.parts.clock.now(), stop.signal, receivedBy)
     if (stop.signal.aborted) return
     this.ended.push({ delivery, attempt, endedAt: this.parts.clock.now() })
     // Events that were read ahead need not wait for the turn that records this result.
     if (attempt.error === null) this.beginReady()
     // If the store is unavailable, a later turn records it.
-    if (attempt.status === GONE || (this.ready.length === 0 && this.moreDue)) await this.wake()
+    if (attempt.gone || (this.ready.length === 0 && this.moreDue)) await this.wake()
     else this.wakeTogether()
   }
 }

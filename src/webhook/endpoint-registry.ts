@@ -131,7 +131,5 @@ function byName(endpoints: readonly WebhookEndpoint[]): ReadonlyMap<string, Webh
 }
 
 function described(endpoints: readonly WebhookEndpoint[]): string {
-  return JSON.stringify(
-    [...endpoints].map(({ secrets, ...others }) => ({ ...others, secrets: secrets.map((one) => one.toString('hex')) })),
-  )
+  return JSON.stringify(endpoints)
 }

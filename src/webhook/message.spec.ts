@@ -1,5 +1,7 @@
 import { describe, expect, it } from '@jest/globals'
 import { Webhook } from 'standardwebhooks'
+import type { WebhookEndpoint } from '../config/webhook-endpoints.js'
+import type { EventView } from '../ledger/store/new-event.js'
 import { messageOf, signatureHeaders } from './message.js'
 import { pauseAfter, readRetryAfter } from './retry.js'
 
@@ -8,7 +10,13 @@ const EVENT = { id: '01939f3e-5c00-7a6b-8c1d-2e3f4a5b6c7d', type: 'quota.reset',
 describe('a message', () => {
   it('is signed by each secret, as the specification says', () => {
     const secrets = [Buffer.alloc(32, 1), Buffer.alloc(24, 2)]
-    const message = messageOf({ ...EVENT, label: 'Früh 💣' } as typeof EVENT)
+    const event = { ...EVENT, label: 'Früh 💣' } as unknown as EventView
+    const message = messageOf({ kind: 'webhook' } as WebhookEndpoint, {
+      event,
+      channel: 'mail',
+      label: null,
+      until: null,
+    })
     const headers = signatureHeaders(secrets, message, Math.floor(Date.now() / 1000))
     for (const secret of secrets) {
       const receiver = new Webhook(secret.toString('base64'))

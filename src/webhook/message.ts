@@ -1,15 +1,66 @@
 import { createHmac } from 'node:crypto'
+import type { WebhookEndpoint } from '../config/webhook-endpoints.js'
+import { type Instant, formatInstant, parseInstant } from '../time/instant.js'
+import { uuidV7 } from './message-id.js'
+import { type ChannelEvent, digestText, type Text, testText, textOf, type TextStyle } from './texts.js'
 
-/** The message that is posted to an endpoint. Its body is the same text at each attempt. */
+/** A message to an endpoint. Its text is the same at each attempt. */
 export interface WebhookMessage {
-  /** The event's id. */
+  /** The event's id. Of a digest, that of its first event. */
   readonly id: string
+  /** When it happened. Of a digest, the end of its period. */
+  readonly at: Instant
+  /** The title, which only mail has apart. */
+  readonly subject: string
+  /** The text that is posted or mailed. */
   readonly body: string
 }
 
-/** Builds the message of an event, after the Standard Webhooks specification. */
-export function messageOf(event: { id: string; type: string; at: string }): WebhookMessage {
-  return { id: event.id, body: JSON.stringify({ type: event.type, timestamp: event.at, data: event }) }
+/** The message of an event: after the Standard Webhooks specification, or a text for people. */
+export function messageOf(endpoint: WebhookEndpoint, told: ChannelEvent): WebhookMessage {
+  const { event } = told
+  return message(endpoint, event.id, parseInstant(event.at) ?? 0, () => textOf(told, styleOf(endpoint)), {
+    type: event.type,
+    data: event,
+  })
+}
+
+/**
+ * The message of a digest.
+ * @param id of its first event
+ * @param worst what is told one by one, in order
+ * @param count the number of all its events
+ * @param end the end of its period
+ */
+export function digestMessageOf(
+  endpoint: WebhookEndpoint,
+  { id, worst, count, end }: { id: string; worst: readonly ChannelEvent[]; count: number; end: Instant },
+): WebhookMessage {
+  return message(endpoint, id, end, () => digestText(worst, count, end, styleOf(endpoint)))
+}
+
+/** The message of a test. */
+export function testMessage(endpoint: WebhookEndpoint, now: Instant): WebhookMessage {
+  const { name } = endpoint
+  const text = (): Text => testText(name, styleOf(endpoint))
+  return message(endpoint, uuidV7(now), now, text, { type: 'webhook.test', data: { webhook: name } })
+}
+
+function message(
+  { kind }: WebhookEndpoint,
+  id: string,
+  at: Instant,
+  text: () => Text,
+  { type, data }: { type?: string; data?: object } = {},
+): WebhookMessage {
+  if (kind === 'webhook')
+    return { id, at, subject: '', body: JSON.stringify({ type, timestamp: formatInstant(at), data }) }
+  const { subject, body } = text()
+  return { id, at, subject, body: kind === 'mail' ? `${body}\n` : JSON.stringify({ text: body }) }
+}
+
+function styleOf({ kind, timeZone, baseUrl }: WebhookEndpoint): TextStyle {
+  return { markup: kind === 'mail' ? 'plain' : 'chat', timeZone, baseUrl }
 }
 
 /**
@@ -19,7 +70,7 @@ export function messageOf(event: { id: string; type: string; at: string }): Webh
  */
 export function signatureHeaders(
   secrets: readonly Buffer[],
-  { id, body }: WebhookMessage,
+  { id, body }: Pick<WebhookMessage, 'id' | 'body'>,
   seconds: number,
 ): Record<string, string> {
   const signed = `${id}.${seconds}.${body}`

@@ -36,7 +36,7 @@ describe('an attempt', () => {
   const attempt = (stop: AbortSignal): Promise<Attempt> => {
     const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`
     const endpoint = { name: 'ops', kind: 'webhook', url, secrets: [], types: undefined, channels: undefined }
-    return send(endpoint as unknown as Parameters<typeof send>[0], { id: 'x', body: '{}' }, 0, stop)
+    return send(endpoint as unknown as Parameters<typeof send>[0], { id: 'x', at: 0, subject: '', body: '{}' }, 0, stop)
   }
 
   it('at an endpoint that hangs ends after 15 s, however often garbage is collected', async () => {

@@ -3,6 +3,7 @@ import { placeholders, RowCodec, type Scalar } from '../database/row-codec.js'
 import { ENDPOINT_NAME } from '../config/webhook-endpoints.js'
 import type { Transaction } from '../database/transaction-runner.js'
 import type { EventPlace } from '../ledger/feed/event-reader.js'
+import { collect, type Collected, type Ranked } from '../quota/digest.js'
 import type { Instant } from '../time/instant.js'
 import { WebhookDeliveryRow, WebhookReaderRow, WebhookRow } from './webhook.entity.js'
 
@@ -17,6 +18,8 @@ export interface Replay {
   readonly before: Instant
   /** The number of its events that count as waiting. */
   left: number
+  /** The number of its request, 1 … MAX_REPLAY_ID: its digests are apart from others. */
+  readonly id: number
 }
 
 /** The progress of queueing an endpoint's events. */
@@ -24,7 +27,16 @@ export interface Progress {
   /** By channel: events up to this position are queued. Channels that the endpoint does not select are absent. */
   positions: Record<string, number>
   replays: Replay[]
+  /** Digests up to the one that was due then are complete. */
+  closed?: Instant
+  /** The number of the last request for a replay. */
+  replayed?: number
 }
+
+/** The `channel` of digests in the queue. */
+export const DIGEST_CHANNEL = 'digest'
+const MINUTE_MS = 60_000
+const MAX_REPLAY_ID = MINUTE_MS - 1
 
 /** The maximum number of remaining deliveries that one transaction removes. */
 const STEP = 2_000
@@ -137,6 +149,28 @@ export class WebhookStore {
     return rows.length
   }
 
+  /** Adds events to a digest, which waits until `nextAt`. */
+  async collect(
+    transaction: Transaction,
+    name: string,
+    position: number,
+    events: readonly Ranked[],
+    nextAt: Instant,
+  ): Promise<void> {
+    const { delivery } = this
+    const place = { channel: DIGEST_CHANNEL, position }
+    const [found] = await this.deliveries(
+      transaction,
+      `${delivery.readByKey(transaction.dialect)} WHERE ${delivery.column('name')} = ? AND ${delivery.column('channel')} = ? ` +
+        `AND ${delivery.column('position')} = ?`,
+      [name, DIGEST_CHANNEL, position],
+    )
+    if (found !== undefined) await this.remove(transaction, name, [place])
+    const digest = collect(digestOf(found), events)
+    const row = { name, ...place, at: digest.first.at, attempts: 0, nextAt, digest: JSON.stringify(digest) }
+    for (const { sql, values } of delivery.inserts([row], transaction)) await transaction.later(sql, values)
+  }
+
   /** Due deliveries, the longest due first. */
   async due(transaction: Transaction, name: string, now: Instant, limit: number): Promise<WebhookDeliveryRow[]> {
     const { delivery } = this
@@ -177,25 +211,27 @@ export class WebhookStore {
     }
   }
 
-  /** Records the time of a delivery's next attempt. */
+  /** Records the time of a delivery's next attempt, and who has received it. */
   async postpone(
     transaction: Transaction,
     { name, channel, position }: WebhookDeliveryRow,
     attempts: number,
     nextAt: Instant,
+    receivedBy: readonly string[],
   ): Promise<void> {
     const { delivery } = this
+    const received = receivedBy.length === 0 ? null : JSON.stringify(receivedBy)
     await transaction.later(
-      `UPDATE ${delivery.table} SET ${delivery.column('attempts')} = ?, ${delivery.column('nextAt')} = ? ` +
+      `UPDATE ${delivery.table} SET ${delivery.column('attempts')} = ?, ${delivery.column('nextAt')} = ?, ${delivery.column('receivedBy')} = ? ` +
         `WHERE ${delivery.column('name')} = ? AND ${delivery.column('channel')} = ? AND ${delivery.column('position')} = ?`,
-      [attempts, delivery.bind('nextAt', nextAt), name, channel, position],
+      [attempts, delivery.bind('nextAt', nextAt), received, name, channel, position],
     )
   }
 
   /**
    * Removes some queued deliveries.
    * @param before only events that happened before this time; undefined: all
-   * @returns the number; if it is a whole step, there may be more
+   * @returns the number of their events; is it possible that there are more?
    */
   async removeSome(
     transaction: Transaction,
@@ -211,7 +247,7 @@ export class WebhookStore {
       before === undefined ? [name] : [name, delivery.bind('at', before)],
     )
     await this.remove(transaction, name, some)
-    return { removed: some.length, more: some.length === STEP }
+    return { removed: eventsOf(some), more: some.length === STEP }
   }
 
   private async deliveries(
@@ -226,6 +262,33 @@ export class WebhookStore {
 
 function lockOf({ dialect }: Transaction, lock: boolean): string {
   return lock && dialect === 'mysql' ? ' FOR UPDATE' : ''
+}
+
+/** What a digest has collected; undefined for an event. */
+export function digestOf(delivery: Pick<WebhookDeliveryRow, 'digest'> | undefined): Collected | undefined {
+  return delivery?.digest == null ? undefined : (JSON.parse(delivery.digest) as Collected)
+}
+
+/** The number of events of deliveries. */
+export function eventsOf(deliveries: readonly WebhookDeliveryRow[]): number {
+  return deliveries.reduce((sum, delivery) => sum + (digestOf(delivery)?.count ?? 1), 0)
+}
+
+/** The position of a digest: when it is due, and the number of the replay that it belongs to; 0: none. */
+export function digestPosition(dueAt: Instant, replayId: number): number {
+  return dueAt + replayId
+}
+
+/** The opposite of `digestPosition`: digests are due at full minutes. */
+export function digestPlace(position: number): { dueAt: Instant; replayId: number } {
+  const replayId = position % MINUTE_MS
+  return { dueAt: position - replayId, replayId }
+}
+
+/** The number of a new request for a replay. */
+export function nextReplay(progress: Progress): number {
+  progress.replayed = ((progress.replayed ?? 0) % MAX_REPLAY_ID) + 1
+  return progress.replayed
 }
 
 /** The progress of an endpoint's queue. */

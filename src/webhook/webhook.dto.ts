@@ -1,3 +1,4 @@
+import { ENDPOINT_KINDS, type EndpointKind } from '../config/webhook-endpoints.js'
 import type { FieldError } from '../error/service-error.js'
 import {
   InstantField,
@@ -21,7 +22,7 @@ export class WebhookAttemptDto {
   @ResponseInstant()
   at!: string
 
-  /** HTTP status of the response; null without a response. */
+  /** HTTP status of the response, of mail the reply code; null without a response. */
   @ResponseInteger(STATUS)
   status!: number | null
 
@@ -36,7 +37,14 @@ export class WebhookDto {
   @ResponseText({ example: 'ops' })
   name!: string
 
-  /** Its URL without query and user; null if this instance does not know it. */
+  /** Program, chat or mailboxes; null if this instance does not know it. */
+  @ResponseChoice(ENDPOINT_KINDS, { nullable: true })
+  kind!: EndpointKind | null
+
+  /**
+   * Its URL without query and user, of a chat also without its path, of mail that of the mail server; null if this
+   * instance does not know it.
+   */
   @ResponseText({ nullable: true, example: 'https://ops.example.com/hooks/quota' })
   url!: string | null
 
@@ -82,7 +90,7 @@ export class WebhooksDto {
 
 /** The result of a test message. */
 export class TestedDto {
-  /** HTTP status of the response; null without a response. */
+  /** HTTP status of the response, of mail the reply code; null without a response. */
   @ResponseInteger(STATUS)
   status!: number | null
 

@@ -1,5 +1,5 @@
 import { Column, Entity, Index, PrimaryColumn } from 'typeorm'
-import { ascii, INSTANT, INTEGER, UNICODE_TEXT, unicode } from '../database/column.js'
+import { ascii, ASCII_TEXT, INSTANT, INTEGER, UNICODE_TEXT, unicode } from '../database/column.js'
 import type { Instant } from '../time/instant.js'
 
 /**
@@ -56,7 +56,10 @@ export class WebhookRow {
   progress!: string
 }
 
-/** An event that waits for an endpoint. */
+/**
+ * An event that waits for an endpoint, or a digest: its `channel` is DIGEST_CHANNEL, its `position` is explained there,
+ * and its `at` is that of its first event.
+ */
 @Entity('webhook_delivery')
 @Index(['name', 'nextAt'])
 @Index(['name', 'at'])
@@ -82,6 +85,14 @@ export class WebhookDeliveryRow {
   /** The time of the next attempt. */
   @Column({ ...INSTANT, name: 'next_at' })
   nextAt!: Instant
+
+  /** JSON: the recipients of a mail that have received it (`receiverOf`); null: none. */
+  @Column({ ...ASCII_TEXT, name: 'received_by', nullable: true })
+  receivedBy!: string | null
+
+  /** JSON (`Collected`): what a digest has collected; null for an event. */
+  @Column({ ...ASCII_TEXT, nullable: true })
+  digest!: string | null
 }
 
 /** A live instance that has an endpoint in its file. */

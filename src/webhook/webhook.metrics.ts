@@ -52,7 +52,7 @@ export class WebhookMetrics {
     this.deliveries.inc({ endpoint, result })
   }
 
-  /** @param oldestAt the time of the oldest waiting event */
+  /** @param oldestAt since when the oldest event waits; a later time: not yet */
   show({ name: endpoint, state, waiting }: WebhookRow, oldestAt: Instant | undefined): void {
     for (const result of RESULTS) this.deliveries.inc({ endpoint, result }, 0)
     this.oldest.set(endpoint, oldestAt)

@@ -5,9 +5,9 @@ import type { WebhookEndpoint } from '../config/webhook-endpoints.js'
 import { type Transaction, TransactionRunner } from '../database/transaction-runner.js'
 import { ServiceError, Unavailable } from '../error/service-error.js'
 import { formatInstant, MAX_INSTANT, parseInstant } from '../time/instant.js'
-import { uuidV7 } from './message-id.js'
+import { testMessage } from './message.js'
 import { send } from './sender.js'
-import { progressOf } from './webhook-store.js'
+import { nextReplay, progressOf } from './webhook-store.js'
 import type { ReplayDto, TestedDto, WebhookDto } from './webhook.dto.js'
 import type { WebhookRow } from './webhook.entity.js'
 import { Webhooks } from './webhooks.js'
@@ -41,9 +41,7 @@ export class WebhookService {
     const endpoint = this.webhooks.registry.mine.get(name)
     if (endpoint === undefined) throw new Unavailable('webhook_elsewhere')
     const now = this.clock.now()
-    const timestamp = formatInstant(now)
-    const body = JSON.stringify({ type: 'webhook.test', timestamp, data: { webhook: name } })
-    const { status, error, ms } = await send(endpoint, { id: uuidV7(now), body }, now, new AbortController().signal)
+    const { status, error, ms } = await send(endpoint, testMessage(endpoint, now), now, new AbortController().signal)
     return { status, error, ms }
   }
 
@@ -82,15 +80,16 @@ export class WebhookService {
       if (row === undefined) throw notFound(name)
       if (row.state !== 'active') throw disabled(row)
       const progress = progressOf(row)
+      const id = nextReplay(progress)
       let count = 0
       for (const channel of endpoint.channels) {
         const feed = this.feeds.all.get(channel)
         if (feed === undefined || from >= before) continue
-        const found = await feed.period(transaction, endpoint.types, from, before)
+        const found = await feed.period(transaction, endpoint, from, before, this.clock.now())
         if (found.count === 0) continue
         if (progress.replays.length >= MAX_REPLAYS) throw new Unavailable('webhook_replays')
         count += found.count
-        progress.replays.push({ channel, after: found.first - 1, to: found.last, from, before, left: found.count })
+        progress.replays.push({ id, channel, after: found.first - 1, to: found.last, from, before, left: found.count })
       }
       row.waiting += count
       row.progress = JSON.stringify(progress)
@@ -126,7 +125,8 @@ export class WebhookService {
     const oldest = row.state === 'active' ? await this.webhooks.store.oldest(transaction, row.name) : undefined
     return {
       name: row.name,
-      url: endpoint === undefined ? null : withoutSecrets(endpoint.url),
+      kind: endpoint?.kind ?? null,
+      url: endpoint === undefined ? null : shownUrl(endpoint),
       types: [...(endpoint?.types ?? [])],
       channels: [...(endpoint?.channels ?? [])],
       state: row.state,
@@ -142,10 +142,14 @@ export class WebhookService {
   }
 }
 
-/** A URL without query, fragment and user, which may be secret. */
-function withoutSecrets(url: string): string {
-  const { origin, pathname } = new URL(url)
-  return origin + pathname
+/** Where it is, without what may be secret: of the URL of a chat, its path, too. */
+function shownUrl(endpoint: WebhookEndpoint): string {
+  if (endpoint.kind === 'mail') {
+    const { secure, host, port } = endpoint.smtp
+    return `${secure ? 'smtps' : 'smtp'}://${host.includes(':') ? `[${host}]` : host}:${port}`
+  }
+  const { origin, pathname } = new URL(endpoint.url)
+  return endpoint.kind === 'slack' ? origin : origin + pathname
 }
 
 function notFound(name: string): ServiceError {

@@ -12,7 +12,7 @@ import { METRICS_REGISTRY } from '../metrics/metrics.js'
 import { Delivery, type DeliveryParts } from './delivery.js'
 import { EndpointRegistry } from './endpoint-registry.js'
 import { WebhookMetrics } from './webhook.metrics.js'
-import { WebhookStore } from './webhook-store.js'
+import { digestPlace, WebhookStore } from './webhook-store.js'
 
 /** The interval between announcements of this instance's endpoints, in milliseconds. */
 const ANNOUNCE_EVERY_MS = 15_000
@@ -118,7 +118,9 @@ export class Webhooks implements OnApplicationBootstrap, BeforeApplicationShutdo
       const rows = await store.all(transaction)
       for (const row of rows) {
         const oldest = row.state === 'active' ? await store.oldest(transaction, row.name) : undefined
-        this.metrics.show(row, oldest?.at)
+        // What a digest collects is not late.
+        const since = oldest?.digest == null ? oldest?.at : digestPlace(oldest.position).dueAt
+        this.metrics.show(row, since)
       }
       this.metrics.forgetOthers(rows.map(({ name }) => name))
     })

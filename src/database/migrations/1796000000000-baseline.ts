@@ -328,6 +328,8 @@ function tablesOf({ prefix, ownerColumn, userColumn }: MigratedChannel): readonl
         quota_id: nullable(integer),
         act_id: nullable(ascii(36)),
         change_id: nullable(integer),
+        label: nullable(unicode(120)),
+        until_at: nullable(instant),
         data_json: unicodeText,
       },
       indexes: [
@@ -454,6 +456,8 @@ const SERVICE: readonly TableText[] = [
       at: instant,
       attempts: integer,
       next_at: instant,
+      received_by: nullable(asciiText),
+      digest: nullable(asciiText),
     },
     indexes: [
       ['name', 'next_at'],

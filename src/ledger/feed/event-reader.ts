@@ -1,13 +1,13 @@
-import { placeholders } from '../../database/row-codec.js'
+import { type Condition, placeholders } from '../../database/row-codec.js'
 import type { Transaction, TransactionRunner } from '../../database/transaction-runner.js'
 import { ServiceError } from '../../error/service-error.js'
-import type { EventType } from '../../quota/event-type.js'
+import type { EventScope, EventType } from '../../quota/event-type.js'
 import type { Instant } from '../../time/instant.js'
 import type { Channel } from '../rows/channel.js'
 import type { EventFeedRow } from '../rows/event-feed.entity.js'
 import type { EventRow } from '../rows/event.entity.js'
 import type { QuotaRow } from '../rows/quota.entity.js'
-import type { LedgerStore } from '../store/ledger-store.js'
+import { labelCondition, type LedgerStore } from '../store/ledger-store.js'
 import { eventView, type EventView } from '../store/new-event.js'
 import type { EventSequencer } from './event-sequencer.js'
 
@@ -24,6 +24,22 @@ export interface EventFilter {
   readonly ownerId?: number | undefined
   readonly quotaId?: number | undefined
   readonly groupId?: number | undefined
+}
+
+/** Selects events for those who are told of them. */
+export interface EventSelection {
+  readonly types: readonly EventType[]
+  /** Undefined: everything. */
+  readonly filter?: EventScope | undefined
+}
+
+/** An event with the names that texts about it use. They belong to it, and never change. */
+export interface NamedEvent {
+  readonly event: EventView
+  /** The label of its quota, or one of the owner's. */
+  readonly label: string | null
+  /** The end of its quota's count right after it, or of the quota itself. */
+  readonly until: Instant | null
 }
 
 /** The position and the time of an event. */
@@ -133,43 +149,47 @@ export class EventReader<Q extends QuotaRow> {
     this.sequencer.onNumbered(listener)
   }
 
-  /** Events of these types after one position and up to another, in order: at most as many as lie between. */
+  /** Selected events after one position and up to another, in order: at most as many as lie between. */
   async places(
     transaction: Transaction,
-    types: readonly EventType[],
+    selection: EventSelection,
     after: number,
     to: number,
+    now: Instant,
   ): Promise<EventPlace[]> {
     const { event } = this.store
     const position = event.column('position')
-    const part = event.part(['position', 'at'])
+    const part = event.part(['position', 'at'], 'e')
+    const selected = this.selected(selection, now)
     const rows = await transaction.rows(
-      `SELECT ${part.columns} FROM ${event.readBy(transaction.dialect, ['position'])} ` +
-        `WHERE ${position} > ? AND ${position} <= ? AND ${event.column('type')} IN (${placeholders(types)}) ORDER BY ${position}`,
-      [after, to, ...types],
+      `SELECT ${part.columns} FROM ${event.readBy(transaction.dialect, ['position'], 'e')} ` +
+        `WHERE ${position} > ? AND ${position} <= ? AND ${selected.sql} ORDER BY ${position}`,
+      [after, to, ...selected.values],
     )
     return rows.map((row) => part.decode(row) as EventPlace)
   }
 
-  /** The number of events of these types in a period, `[from, to)`, and the positions between which they are. */
+  /** The number of selected events in a period, `[from, to)`, and the positions between which they are. */
   async period(
     transaction: Transaction,
-    types: readonly EventType[],
+    selection: EventSelection,
     from: Instant,
     to: Instant,
+    now: Instant,
   ): Promise<{ count: number; first: number; last: number }> {
     const { event } = this.store
     const [position, at] = [event.column('position'), event.column('at')]
+    const selected = this.selected(selection, now)
     const [row] = await transaction.rows(
-      `SELECT COUNT(*) AS n, MIN(${position}) AS first, MAX(${position}) AS last FROM ${event.readBy(transaction.dialect, ['at'])} ` +
-        `WHERE ${at} >= ? AND ${at} < ? AND ${position} IS NOT NULL AND ${event.column('type')} IN (${placeholders(types)})`,
-      [event.bind('at', from), event.bind('at', to), ...types],
+      `SELECT COUNT(*) AS n, MIN(${position}) AS first, MAX(${position}) AS last FROM ${event.readBy(transaction.dialect, ['at'], 'e')} ` +
+        `WHERE ${at} >= ? AND ${at} < ? AND ${position} IS NOT NULL AND ${selected.sql}`,
+      [event.bind('at', from), event.bind('at', to), ...selected.values],
     )
     return { count: Number(row?.['n'] ?? 0), first: Number(row?.['first'] ?? 0), last: Number(row?.['last'] ?? 0) }
   }
 
   /** The events at these positions, by position; removed ones are omitted. */
-  async at(transaction: Transaction, positions: readonly number[]): Promise<Map<number, EventView>> {
+  async at(transaction: Transaction, positions: readonly number[]): Promise<Map<number, NamedEvent>> {
     if (positions.length === 0) return new Map()
     const { event } = this.store
     const rows = await transaction.rows(
@@ -179,9 +199,28 @@ export class EventReader<Q extends QuotaRow> {
     return new Map(
       rows.map((row) => {
         const found = event.decode(row)
-        return [found.position ?? 0, eventView(this.channel, found)]
+        const { label, until } = found
+        return [found.position ?? 0, { event: eventView(this.channel, found), label, until }]
       }),
     )
+  }
+
+  /** The condition on events `e`; the quotas that it looks at are those of the present. */
+  private selected({ types, filter }: EventSelection, now: Instant): Condition {
+    const { event, quota } = this.store
+    const type = `e.${event.column('type')} IN (${placeholders(types)})`
+    if (filter === undefined) return { sql: type, values: types }
+    if ('groupId' in filter)
+      return { sql: `${type} AND e.${event.column('groupId')} = ?`, values: [...types, filter.groupId] }
+    const [quotaId, label, live] = [event.column('quotaId'), labelCondition(quota, filter.label), this.store.live(now)]
+    const some = (condition: string): string =>
+      `EXISTS (SELECT 1 FROM ${quota.table} q WHERE ${condition} AND ${label.sql})`
+    const ownQuota = some(`q.${quota.column('id')} = e.${quotaId}`)
+    const anyOfOwner = some(`q.${quota.column('ownerId')} = e.${event.column('ownerId')} AND ${live.sql}`)
+    return {
+      sql: `${type} AND (${ownQuota} OR (e.${quotaId} IS NULL AND ${anyOfOwner}))`,
+      values: [...types, ...label.values, ...live.values, ...label.values],
+    }
   }
 
   private async between(

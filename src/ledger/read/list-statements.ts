@@ -1,9 +1,9 @@
 import { type Dialect, type RowCodec, type Scalar } from '../../database/row-codec.js'
-import { rangeOf } from '../../quota/label.js'
 import type { CapMode, Status } from '../../quota/quota.js'
 import type { Instant } from '../../time/instant.js'
 import type { Channel } from '../rows/channel.js'
 import type { QuotaRow } from '../rows/quota.entity.js'
+import { labelCondition } from '../store/ledger-store.js'
 import type { Counted, Statement } from './quota-statements.js'
 
 /** The quotas that a list shows. */
@@ -174,14 +174,6 @@ export class ListSources<Q extends QuotaRow> {
 function capCondition<Q extends QuotaRow>(quota: RowCodec<Q>, cap: CapMode | 'none'): Statement {
   const column = quota.column('cap')
   return cap === 'none' ? { sql: `${column} IS NULL`, values: [] } : { sql: `${column} = ?`, values: [cap] }
-}
-
-function labelCondition<Q extends QuotaRow>(quota: RowCodec<Q>, label: string): Statement {
-  const column = quota.column('labelSearch')
-  const { from, to } = rangeOf(label)
-  return to === undefined
-    ? { sql: `${column} >= ?`, values: [from] }
-    : { sql: `${column} >= ? AND ${column} < ?`, values: [from, to] }
 }
 
 /**

@@ -1,6 +1,7 @@
 import { Column, Index, PrimaryGeneratedColumn } from 'typeorm'
-import { ascii, INSTANT, INTEGER, UNICODE_TEXT } from '../../database/column.js'
+import { ascii, INSTANT, INTEGER, UNICODE_TEXT, unicode } from '../../database/column.js'
 import type { EventType } from '../../quota/event-type.js'
+import { MAX_LABEL_LENGTH } from '../../quota/label.js'
 import type { Instant } from '../../time/instant.js'
 
 /**
@@ -58,6 +59,14 @@ export abstract class EventRow {
   /** Its change; null if it tells of none. */
   @Column({ ...INTEGER, name: 'change_id', nullable: true })
   changeId!: number | null
+
+  /** The quota's label right after the act, or one of the owner's; for texts, which must not change later. */
+  @Column({ ...unicode(MAX_LABEL_LENGTH), nullable: true })
+  label!: string | null
+
+  /** The end of the quota's count right after the act, or its own end; null: none, or an event of an owner. */
+  @Column({ ...INSTANT, name: 'until_at', nullable: true })
+  until!: Instant | null
 
   /** JSON: its `data`, without the change's id. */
   @Column({ ...UNICODE_TEXT, name: 'data_json' })

@@ -1,11 +1,18 @@
 import type { DataSource } from 'typeorm'
 import { TimeSlice } from '../../clock/time-slice.js'
 import { instantFromStore } from '../../database/column.js'
-import { type Dialect, placeholders, type RawRow, RowCodec, type Scalar } from '../../database/row-codec.js'
+import {
+  type Condition,
+  type Dialect,
+  placeholders,
+  type RawRow,
+  RowCodec,
+  type Scalar,
+} from '../../database/row-codec.js'
 import type { Statement, Transaction } from '../../database/transaction-runner.js'
 import type { CapCount } from '../../quota/cap.js'
 import type { Allocation } from '../../quota/draw-down.js'
-import { storedForSearch } from '../../quota/label.js'
+import { rangeOf, storedForSearch } from '../../quota/label.js'
 import type { Hold } from '../../quota/refill.js'
 import { nameOf, storedName } from '../../role/principal-name.js'
 import type { Instant } from '../../time/instant.js'
@@ -44,6 +51,15 @@ const MAX_IDS = 10_000
  * The present time is read after the locks are taken, and may then be earlier than the time that was assumed before.
  */
 const CLOCK_MAY_STEP_BACK_MS = 60_000
+
+/** The condition that the label begins so, compared in the form of `comparedLabel`. */
+export function labelCondition<Q extends QuotaRow>(quota: RowCodec<Q>, label: string): Condition {
+  const column = quota.column('labelSearch')
+  const { from, to } = rangeOf(label)
+  return to === undefined
+    ? { sql: `${column} >= ?`, values: [from] }
+    : { sql: `${column} >= ? AND ${column} < ?`, values: [from, to] }
+}
 
 /** The data that a batch needs; lists without duplicates. */
 export interface Wanted {
@@ -637,12 +653,24 @@ export class LedgerStore<Q extends QuotaRow> {
    */
   private liveQuotas(dialect: Dialect, ownerIds: readonly number[], since: Instant): Statement {
     const { quota } = this
+    const live = this.live(since)
     return {
       sql:
         `SELECT ${quota.columns} FROM ${quota.readBy(dialect, LIVE_OF_OWNER)} WHERE ${quota.column('ownerId')} IN (${placeholders(ownerIds)}) ` +
-        `AND ${quota.column('deletedAt')} IS NULL AND ${quota.column('state')} IN ('active', 'disabled') ` +
-        `AND (${quota.column('expireAt')} IS NULL OR ${quota.column('expireAt')} > ?) AND ${quota.column('follows')} IS NULL`,
-      values: [...ownerIds, quota.bind('expireAt', since)],
+        `AND ${live.sql} AND ${quota.column('follows')} IS NULL`,
+      values: [...ownerIds, ...live.values],
+    }
+  }
+
+  /** The condition that a quota may be live at `since` or later: neither deleted nor expired. */
+  live(since: Instant): Condition {
+    const { quota } = this
+    const expireAt = quota.column('expireAt')
+    return {
+      sql:
+        `${quota.column('deletedAt')} IS NULL AND ${quota.column('state')} IN ('active', 'disabled') ` +
+        `AND (${expireAt} IS NULL OR ${expireAt} > ?)`,
+      values: [quota.bind('expireAt', since)],
     }
   }
 

@@ -1,7 +1,7 @@
 import type { EventType, OwnerEventType } from '../../quota/event-type.js'
 import type { QuotaState } from '../../quota/quota.js'
 import type { Spell } from '../../quota/spell.js'
-import { formatInstant } from '../../time/instant.js'
+import { formatInstant, type Instant } from '../../time/instant.js'
 import type { ChangeAction, ChangeRow } from '../rows/change.entity.js'
 import type { AnyChannel } from '../rows/channel.js'
 import type { EventRow } from '../rows/event.entity.js'
@@ -37,16 +37,31 @@ const TYPES: Readonly<Record<QuotaAction, EventType>> = {
   erase: 'quota.updated',
 }
 
-/** The event of a change. @param row the change as it is written, from which the event gets its id */
+/**
+ * The event of a change.
+ * @param quota right after the act
+ * @param row the change as it is written, from which the event gets its id
+ */
 export function eventOfChange(
   channel: AnyChannel,
   actId: string,
   change: Omit<ChangeRow, 'id'> & { ownerId: number; quotaId: number; action: QuotaAction },
+  quota: Pick<QuotaState, 'label' | 'cycleEndsAt' | 'expireAt'>,
   row: Omit<ChangeRow, 'id'> = change,
 ): NewEvent {
   const { quotaId, ownerId, groupId, at } = change
   const { id: _, ...data } = changeView(channel, { id: 0, ...change })
-  return { type: TYPES[change.action], at, ownerId, groupId, quotaId, actId, data: storedJson(data), change: row }
+  return {
+    type: TYPES[change.action],
+    at,
+    ownerId,
+    groupId,
+    quotaId,
+    actId,
+    ...named(quota),
+    data: storedJson(data),
+    change: row,
+  }
 }
 
 /**
@@ -72,19 +87,40 @@ export function eventOfThresholds(
     label,
     operation_id: operationId,
   }
-  return { type: 'quota.threshold_reached', at, ownerId, groupId, quotaId, actId, data: storedJson(data) }
+  return {
+    type: 'quota.threshold_reached',
+    at,
+    ownerId,
+    groupId,
+    quotaId,
+    actId,
+    ...named(quota),
+    data: storedJson(data),
+  }
 }
 
-/** The event of a spell of refusals. @param groupId the group that the owner belongs to */
+function named({ label, cycleEndsAt, expireAt }: Pick<QuotaState, 'label' | 'cycleEndsAt' | 'expireAt'>): {
+  label: string | null
+  until: Instant | null
+} {
+  return { label, until: cycleEndsAt ?? expireAt }
+}
+
+/**
+ * The event of a spell of refusals.
+ * @param groupId the group that the owner belongs to
+ * @param label that of one of its quotas
+ */
 export function eventOfSpell(
   type: OwnerEventType,
   spell: Spell & { ownerId: number; code: RefusalCode },
   groupId: number | null,
+  label: string | null,
   at: number,
 ): NewEvent {
   const { ownerId, code, since, count, requested } = spell
   const data = storedJson({ code, since: formatInstant(since), count, requested })
-  return { type, at, ownerId, groupId, quotaId: null, actId: null, data }
+  return { type, at, ownerId, groupId, quotaId: null, actId: null, label, until: null, data }
 }
 
 /** Shows an event. The same row always results in the same text. */

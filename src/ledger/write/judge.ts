@@ -335,7 +335,7 @@ export class Judge<Q extends QuotaRow> {
     const { id: quotaId, ownerId, groupId } = quota
     const change = changeOf(request, { quotaId, ownerId, groupId }, action, this.workingSet.now, difference)
     this.workingSet.changes.push(change)
-    this.workingSet.recordEvent(eventOfChange(this.channel, request.id, { ...change, quotaId, action }, change))
+    this.workingSet.recordEvent(eventOfChange(this.channel, request.id, { ...change, quotaId, action }, quota, change))
   }
 
   /**

@@ -3,10 +3,11 @@ import { PeriodicTask } from '../../database/periodic-task.js'
 import { placeholders } from '../../database/row-codec.js'
 import type { Transaction, TransactionRunner } from '../../database/transaction-runner.js'
 import { dueAt, latestDue, type Refusals, type SpellStage, toldBy, type Told, withRefusals } from '../../quota/spell.js'
+import type { Instant } from '../../time/instant.js'
 import type { QuotaRow } from '../rows/quota.entity.js'
 import type { SpellRow } from '../rows/spell.entity.js'
 import { GroupStore } from '../store/group-store.js'
-import { type LedgerStore, lockOf } from '../store/ledger-store.js'
+import { type LedgerStore, LIVE_OF_OWNER, lockOf } from '../store/ledger-store.js'
 import { eventOfSpell } from '../store/new-event.js'
 import type { IdSource } from './id-source.js'
 
@@ -115,14 +116,22 @@ export class Spells<Q extends QuotaRow> {
     const rows = told.map(({ ownerId, code, spell: one }) => ({ ownerId, code, ...one, dueAt: dueAt(one) }))
     const telling = told.filter(({ events }) => events.length > 0)
     if (telling.length > 0) {
-      const groupOf = await this.groups.groupsOf(transaction, ownersOf(telling))
+      const ids = ownersOf(telling)
+      const groupOf = await this.groups.groupsOf(transaction, ids)
       const now = this.clock.now()
+      const labelOf = await this.labels(transaction, ids, now)
       await this.store.insert(
         transaction,
         event,
         telling.flatMap(({ ownerId, code, events }) =>
           events.map(({ type, spell: one }) => ({
-            ...eventOfSpell(type, { ...one, ownerId, code }, groupOf.get(ownerId) ?? null, now),
+            ...eventOfSpell(
+              type,
+              { ...one, ownerId, code },
+              groupOf.get(ownerId) ?? null,
+              labelOf.get(ownerId) ?? null,
+              now,
+            ),
             id: this.ids.next(),
           })),
         ),
@@ -134,6 +143,20 @@ export class Spells<Q extends QuotaRow> {
     const known = rows.filter((row) => !isNew(row))
     const overwriting = spell.overwriting(transaction.dialect, ['ownerId', 'code'], spell.updated)
     for (const { sql, values } of spell.inserts(known, transaction)) await transaction.later(sql + overwriting, values)
+  }
+
+  /** The label of each owner's first live quota that has one. */
+  private async labels(transaction: Transaction, ids: readonly number[], now: Instant): Promise<Map<number, string>> {
+    const { quota } = this.store
+    const [id, ownerId, label] = [quota.column('id'), quota.column('ownerId'), quota.column('label')]
+    const live = this.store.live(now)
+    const rows = await transaction.rows(
+      `SELECT ${ownerId} AS owner_id, ${label} AS label FROM ${quota.table} WHERE ${id} IN (` +
+        `SELECT MIN(${id}) FROM ${quota.readBy(transaction.dialect, LIVE_OF_OWNER)} WHERE ${ownerId} IN (${placeholders(ids)}) ` +
+        `AND ${live.sql} AND ${label} IS NOT NULL GROUP BY ${ownerId})`,
+      [...ids, ...live.values],
+    )
+    return new Map(rows.map((row) => [Number(row['owner_id']), String(row['label'])]))
   }
 }
 
