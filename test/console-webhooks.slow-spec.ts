@@ -12,7 +12,7 @@ import { type Store, STORES } from './support/store.js'
 // A browser on a busy machine.
 jest.setTimeout(180_000)
 
-describe('the page of webhooks', () => {
+describe('the page of notifications', () => {
   let store: Store
   let service: Service
   let browser: TestBrowser
@@ -29,6 +29,7 @@ describe('the page of webhooks', () => {
       ...['ops', 'gone'].map((name) => ({ name, url: receiver.url(`/${name}`), secrets })),
       // Nothing listens there, and no event is sent to it.
       { name: 'away', url: 'http://127.0.0.1:9/', secrets, channels: ['sms'] },
+      { name: 'chat', kind: 'slack', url: receiver.url('/secret'), channels: ['sms'] },
     ]
     await writeFile(file, JSON.stringify(endpoints))
     store = await STORES[0]!.open()
@@ -53,6 +54,13 @@ describe('the page of webhooks', () => {
     await button(page, 'Test ops').click()
     await told(page, /^ops answered the test: 204, received, after [\d,]+ ms\.$/).waitFor()
     expect(receiver.of('/ops')).toHaveLength(1)
+    await row(page, 'chat').getByRole('cell', { name: 'slack', exact: true }).waitFor()
+    await button(page, 'Test chat').click()
+    await told(page, /^chat answered the test: 204, received, after [\d,]+ ms\.$/).waitFor()
+    expect(JSON.parse(receiver.of('/secret')[0]?.body ?? '')).toEqual({
+      text: expect.stringContaining('This is a test'),
+    })
+    expect(await row(page, 'chat').innerText()).not.toContain('secret')
     await button(page, 'Test away').click()
     await told(page, /^The test of away failed after [\d,]+ ms: \S.*\.$/).waitFor()
     await row(page, 'away').getByText('Test failed: ').waitFor()
@@ -63,7 +71,7 @@ describe('the page of webhooks', () => {
       const { items } = await service.call('anna', 'GET', '/api/v1/webhooks')
       return items.every(
         ({ name, delivered, state }: { name: string; delivered: number; state: string }) =>
-          name === 'away' || delivered > 0 || state === 'disabled',
+          ['away', 'chat'].includes(name) || delivered > 0 || state === 'disabled',
       )
     })
     await button(page, 'Refresh').click()
@@ -97,8 +105,8 @@ describe('the page of webhooks', () => {
     const page = await open('chen')
     await page.getByRole('alert').waitFor()
     expect(await page.getByRole('alert').innerText()).toContain('Ask for a token with that role')
-    expect(await page.getByRole('link', { name: 'Webhooks' }).count()).toBe(0)
-    await heading(page, 'Webhooks').waitFor()
+    expect(await page.getByRole('link', { name: 'Notifications' }).count()).toBe(0)
+    await heading(page, 'Notifications').waitFor()
     await until(page, "document.querySelector('.loading') === null")
   })
 })

@@ -244,7 +244,7 @@ function Sections({ channel, admin }: { channel: ChannelName; admin: boolean }):
       <Link to="/$channel/operations" params={{ channel }} search={{}} activeOptions={{ includeSearch: false }}>
         Operations
       </Link>
-      {admin && <Link to="/webhooks">Webhooks</Link>}
+      {admin && <Link to="/webhooks">Notifications</Link>}
     </nav>
   )
 }

@@ -443,11 +443,21 @@ export function fieldName(field: string): string {
   return FIELD_NAMES[field] ?? field
 }
 
-/** A text with a button that copies it. */
-export function Copied({ what, text, named = true }: { what: string; text: string; named?: boolean }): ReactNode {
+/** A text with a button that copies it. @param shown is it shown here, not elsewhere? */
+export function Copied({
+  what,
+  text,
+  named = true,
+  shown = true,
+}: {
+  what: string
+  text: string
+  named?: boolean
+  shown?: boolean
+}): ReactNode {
   return (
     <span className="copied">
-      {named && <span className="muted">{what}</span>} <code>{text}</code>
+      {shown && named && <span className="muted">{what}</span>} {shown && <code>{text}</code>}
       <button
         type="button"
         className="quiet"

@@ -3,27 +3,49 @@ import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { type ReactNode, useState } from 'react'
 import { amount, counted } from '../amount.ts'
 import { fromLocalInput, HERE, now, Time, toLocalInput } from '../format.tsx'
-import { announce, Badge, Confirm, Failure, Field, Loaded, Screen, Table } from '../parts.tsx'
+import { announce, Badge, Confirm, Copied, Failure, Field, Loaded, Screen, Table } from '../parts.tsx'
 import { client } from '../session.ts'
 
-/* Webhook endpoints: their state, and the actions of an administrator. */
+/* Endpoints that are told of events: their state, and the actions of an administrator. */
 
 const KEY = ['webhooks']
 const endpoints = webhookEndpoints(client)
 const DAY_MS = 86_400_000
 
+/** A file with one endpoint of each kind for people. */
+const EXAMPLE = JSON.stringify(
+  [
+    {
+      name: 'chat',
+      kind: 'slack',
+      url: 'https://hooks.slack.com/services/…',
+      types: ['quota.threshold_reached', 'owner.refused'],
+    },
+    {
+      name: 'people',
+      kind: 'mail',
+      to: ['ops@example.org'],
+      from: 'quota@example.org',
+      smtp: 'smtp://mail.example.org:587',
+      digest: 'daily',
+    },
+  ],
+  null,
+  2,
+)
+
 export function WebhooksScreen(): ReactNode {
   const asked = useQuery({ queryKey: KEY, queryFn: ({ signal }) => endpoints.list({ signal }) })
   return (
-    <Screen title="Webhooks">
+    <Screen title="Notifications">
       <p className="muted">
-        The service sends events to these endpoints as they happen. Whoever runs the service lists them in a file
-        (WEBHOOKS_FILE).
+        The service tells these endpoints what happens: programs, chats and mailboxes. Whoever runs the service lists
+        them in a file (WEBHOOKS_FILE).
       </p>
-      <Loaded of={asked} isEmpty={(rows) => rows.length === 0} empty="No endpoint is named.">
+      <Loaded of={asked} isEmpty={(rows) => rows.length === 0} empty={<NoEndpoints />}>
         {(rows) => (
           <Table
-            caption="Webhook endpoints"
+            caption="Endpoints"
             rows={rows}
             idOf={({ name }) => name}
             columns={[
@@ -36,6 +58,7 @@ export function WebhooksScreen(): ReactNode {
                 ),
                 className: 'wide',
               },
+              { head: 'Kind', cell: ({ kind }) => kind ?? '' },
               { head: 'State', cell: ({ state }) => <Badge status={state} /> },
               { head: 'Last answer', cell: (hook) => <LastAnswer hook={hook} /> },
               { head: 'Delivered', cell: ({ delivered }) => amount(delivered), className: 'number' },
@@ -60,10 +83,20 @@ export function WebhooksScreen(): ReactNode {
   )
 }
 
-/** The result of an attempt in words: an HTTP status, or the error. */
+function NoEndpoints(): ReactNode {
+  return (
+    <>
+      <p>Nobody is told yet. A file like this one tells a chat and a mailbox; WEBHOOKS_FILE names it.</p>
+      <pre>{EXAMPLE}</pre>
+      <Copied what="file" text={EXAMPLE} shown={false} />
+    </>
+  )
+}
+
+/** The result of an attempt in words: a status of HTTP or mail, or the error. */
 function answerText(status: number | null, error: string | null): string {
   if (status === null) return error ?? 'no answer'
-  return status >= 200 && status < 300 ? `${status}, received` : `${status}, refused`
+  return error === null ? `${status}, received` : `${status}, refused`
 }
 
 function LastAnswer({ hook: { lastAttempt } }: { hook: WebhookEndpoint }): ReactNode {
