@@ -5,7 +5,7 @@ import { migrationStates } from './database/migrate.js'
 import { StoreClock } from './database/store-clock.js'
 import { TransactionRunner } from './database/transaction-runner.js'
 import { ENTITIES } from './entities.js'
-import { StartError } from './startup.js'
+import { OTHER_SCHEMA, StartError } from './startup.js'
 
 /** The store of a command that runs next to the service. */
 export interface CommandStore {
@@ -20,8 +20,12 @@ export interface CommandStore {
  */
 export async function withStore<T>(database: DatabaseConfig, use: (store: CommandStore) => Promise<T>): Promise<T> {
   const states = await migrationStates(database, ENTITIES)
-  if (states.some(({ ran, finishing }) => !ran && !finishing))
-    throw new StartError('its schema is not that of this version, see node dist/src/migrate.js --status')
+  if (states.some(({ ran, finishing }) => !ran && !finishing)) throw new StartError(OTHER_SCHEMA)
+  return withTables(database, use)
+}
+
+/** The same without a look at the schema. */
+export async function withTables<T>(database: DatabaseConfig, use: (store: CommandStore) => Promise<T>): Promise<T> {
   const dataSource = await new DataSource(dataSourceOptions(database, ENTITIES, 'service')).initialize()
   const transactions = new TransactionRunner(dataSource)
   try {

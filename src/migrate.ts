@@ -2,10 +2,10 @@ import { parseArgs } from 'node:util'
 import { ArgumentError, command, EXIT, tell } from './command.js'
 import { type DatabaseConfig, loadDatabaseConfig } from './config/config.js'
 import { readEnvironment } from './config/environment.js'
-import { compareVersions, type Instance, runningInstances } from './database/instances.js'
+import { compareVersions, runningInstances } from './database/instances.js'
 import { migrate, migrateBack, migrationStates } from './database/migrate.js'
 import { ENTITIES } from './entities.js'
-import { configured, databaseName, newerSchema, StartError, using } from './startup.js'
+import { configured, databaseName, inWords, newerSchema, refuseBeside, using } from './startup.js'
 import { VERSION } from './version/version.js'
 
 const USAGE = `usage: node dist/src/migrate.js [--status | --finish | --back]
@@ -49,27 +49,16 @@ async function ensureNobodyOlder(database: DatabaseConfig): Promise<void> {
   if (!states.some(({ ran, finishing }) => !ran && finishing)) return
   const here = await using(database, async () => runningInstances(database, ENTITIES))
   const older = here.filter(({ version }) => compareVersions(version, VERSION) < 0)
-  if (older.length > 0) throw new StartError(refusal('--finish', `older than ${VERSION}`, older))
+  refuseBeside(older, `--finish changes nothing: instances older than ${VERSION}`)
 }
 
 async function takeBack(database: DatabaseConfig): Promise<number> {
   const here = await using(database, async () => runningInstances(database, ENTITIES))
   const users = here.filter(({ version }) => compareVersions(version, VERSION) >= 0)
-  if (users.length > 0) throw new StartError(refusal('--back', `of ${VERSION} or newer`, users))
+  refuseBeside(users, `--back changes nothing: instances of ${VERSION} or newer`)
   const name = await using(database, async () => migrateBack(database, ENTITIES))
   tell(name === undefined ? 'No migration has run: nothing to take back.' : `taken back ${name}`)
   return EXIT.done
-}
-
-function refusal(option: string, which: string, instances: readonly Instance[]): string {
-  const lines = instances.map((instance) => `  ${inWords(instance)}`)
-  return [`${option} changes nothing: instances ${which} were running within the last minute.`, ...lines]
-    .concat('Stop them, wait for a minute, and run this again.')
-    .join('\n')
-}
-
-function inWords({ name, version, secondsAgo }: Instance): string {
-  return `${version}  ${name}, ${secondsAgo} s ago`
 }
 
 async function tellStatus(database: DatabaseConfig): Promise<number> {

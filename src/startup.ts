@@ -1,6 +1,7 @@
 import { resolve } from 'node:path'
 import { ConfigError, type DatabaseConfig } from './config/config.js'
-import { withAdvice } from './database/store-error.js'
+import type { Instance } from './database/instances.js'
+import { StoreUnavailable, withAdvice } from './database/store-error.js'
 
 /**
  * A reason why a process of the service does not start, for the person who started it: without a stack, since the code
@@ -42,12 +43,36 @@ export function newerSchema(names: readonly string[]): string {
   )
 }
 
-/** Uses the database; a failure becomes a StartError that names it. */
+/** Uses the database; a failure becomes a StartError that names it. A StartError from within stays as it is. */
 export async function using<T>(database: DatabaseConfig, use: () => Promise<T>): Promise<T> {
   try {
     return await use()
   } catch (error) {
-    const reason = withAdvice(reasonOf(error), error)
+    if (error instanceof StartError) throw error
+    const reason = withAdvice(reasonOf(error instanceof StoreUnavailable ? error.cause : error), error)
     throw new StartError(`The database ${databaseName(database)} cannot be used: ${reason}`)
   }
+}
+
+/** The schema has not all migrations of this version. */
+export const OTHER_SCHEMA = 'its schema is not that of this version, see node dist/src/migrate.js --status'
+
+/**
+ * Refuses work that no running instance would survive.
+ * @param refused the work, and which instances hinder it: `--back changes nothing: instances of 1.0.0 or newer`
+ * @throws StartError that names the instances, if there are any
+ */
+export function refuseBeside(instances: readonly Instance[], refused: string): void {
+  if (instances.length === 0) return
+  const lines = instances.map((instance) => `  ${inWords(instance)}`)
+  throw new StartError(
+    [`${refused} were running within the last minute.`, ...lines]
+      .concat('Stop them, wait for a minute, and run this again.')
+      .join('\n'),
+  )
+}
+
+/** An instance in one line. */
+export function inWords({ name, version, secondsAgo }: Instance): string {
+  return `${version}  ${name}, ${secondsAgo} s ago`
 }

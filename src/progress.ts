@@ -1,20 +1,20 @@
 /** The minimum time between two lines. */
 const EVERY_MS = 10_000
 
-/** The numbers of rows that were read of a channel, by subject: `acts`. */
+/** The numbers of rows that were read of a channel or a table, by subject: `acts`. */
 type Counts = Readonly<Record<string, number>>
 
 /**
- * Prints the progress of a long verification: what was read, what remains, and for about how long. To add up an owner's
- * ledger, its acts and operations are read again, so owners count as much as these.
+ * Prints the progress of a long verification or copy: what was read, what remains, and for about how long. To add up an
+ * owner's ledger, its acts and operations are read again, so owners count as much as these.
  */
-export class VerifyProgress {
+export class Progress {
   private readonly done: Record<string, Record<string, number>> = {}
   private readonly began: number
   private told: number
 
   /**
-   * @param about estimated numbers of rows, by channel
+   * @param about estimated numbers of rows, by channel or table
    * @param tell prints a line
    * @param now a clock, in milliseconds
    */

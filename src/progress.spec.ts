@@ -1,11 +1,11 @@
 import { describe, expect, it } from '@jest/globals'
-import { VerifyProgress } from './verify-progress.js'
+import { Progress } from './progress.js'
 
-describe('VerifyProgress', () => {
+describe('Progress', () => {
   function progress(about: Record<string, Record<string, number>>) {
     let now = 0
     const lines: string[] = []
-    const told = new VerifyProgress(
+    const told = new Progress(
       about,
       (line) => lines.push(line),
       () => now,
