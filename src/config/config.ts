@@ -122,7 +122,11 @@ class Reader {
   /** The content of the file that a variable names, without surrounding blanks. */
   file(name: string): string | undefined {
     const path = this.text(name)
-    if (path === undefined) return undefined
+    return path === undefined ? undefined : this.content(name, path)
+  }
+
+  /** The content of a file, without surrounding blanks. */
+  content(name: string, path: string): string | undefined {
     try {
       const text = readFileSync(path, 'utf8').trim()
       if (text !== '') return text
@@ -278,10 +282,13 @@ export function variableOf(name: string): string {
 /** The default database outside production. */
 const DEFAULT_DATABASE_URL = 'sqlite:./data/quota.db'
 
+/** The default, the least and the most. */
+const POOL_SIZE = [10, 1, 1000] as const
+
 const DATABASE_FORMS = 'mysql://USER:PASSWORD@HOST/DATABASE, mariadb://… or sqlite:PATH'
 
 function readDatabase(read: Reader, production: boolean): DatabaseConfig {
-  const poolSize = read.integer('DATABASE_POOL_SIZE', 10, 1, 1000)
+  const poolSize = read.integer('DATABASE_POOL_SIZE', ...POOL_SIZE)
   const tls = readTls(read)
   const inFile = read.text('DATABASE_URL_FILE') !== undefined
   const given = [read.text('DATABASE_URL'), read.file('DATABASE_URL_FILE')]
@@ -571,4 +578,29 @@ export function loadDatabaseConfig(env: NodeJS.ProcessEnv): DatabaseConfig {
   const database = readDatabase(read, read.text('NODE_ENV') === 'production')
   if (read.mistakes.length > 0) throw new ConfigError(read.mistakes)
   return database
+}
+
+/**
+ * Reads databases that arguments name; the size of the pool and TLS come from the environment.
+ * @param urls by the name of the argument, `--from`; `@FILE` names a file that contains the URL
+ * @throws ConfigError all mistakes at once
+ */
+export function loadDatabaseArguments(
+  env: NodeJS.ProcessEnv,
+  urls: Readonly<Record<string, string | undefined>>,
+): DatabaseConfig[] {
+  const read = new Reader(env)
+  const poolSize = read.integer('DATABASE_POOL_SIZE', ...POOL_SIZE)
+  const tls = readTls(read)
+  const databases = Object.entries(urls).flatMap(([name, given]) => {
+    const url = given?.startsWith('@') === true ? read.content(name, given.slice(1)) : given
+    // A file that cannot be read is a mistake already.
+    if (url === undefined && given !== undefined) return []
+    const found = url === undefined ? `is required: ${DATABASE_FORMS}` : parseDatabaseUrl(url, poolSize)
+    if (typeof found !== 'string') return [found.kind === 'mysql' && tls !== undefined ? { ...found, tls } : found]
+    read.mistakes.push(`${name} ${found}`)
+    return []
+  })
+  if (read.mistakes.length > 0) throw new ConfigError(read.mistakes)
+  return databases
 }

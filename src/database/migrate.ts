@@ -4,11 +4,13 @@ import { DataSource, type EntityTarget, type Migration, MigrationExecutor, type 
 import type { DatabaseConfig } from '../config/config.js'
 import { dataSourceOptions } from './data-source-options.js'
 import { FINISHING, FIRST, MIGRATIONS } from './migrations/index.js'
-import { ascii, createTables, generated, integer, nullable, unicode, unicodeText } from './migrations/tables.js'
+import { ascii, createTables, generated, integer, key, nullable, unicode, unicodeText } from './migrations/tables.js'
+import { quote } from './row-codec.js'
 import { ensureWritable } from './sqlite-file.js'
 import { failedForTls, faultOf } from './store-error.js'
 
-const LOCK = 'quota_service_migration'
+/** The beginning of the lock's name; MySQL accepts 64 characters. */
+const LOCK = 'quota_service_'
 const LOCK_WAIT_SECONDS = 60
 const LOCK_PAUSE_MS = 50
 const MAX_TRIES = 8
@@ -28,9 +30,71 @@ export async function migrate(
   { finish = false } = {},
 ): Promise<string[]> {
   return connected(config, entities, async (dataSource, runner) => {
-    const run = async () => runPending(dataSource, runner, finish)
-    return config.kind === 'sqlite' ? underWriteLock(runner, run) : underNamedLock(runner, run)
+    return underLock(config, runner, async () => {
+      await refuseUnfinishedCopy(runner)
+      return runPending(dataSource, runner, finish)
+    })
   })
+}
+
+/**
+ * Makes an empty database the target of a copy: creates the schema, without any row, and marks it, so that no instance
+ * starts on it before `finishCopy`. A target that the same copy has begun stays as it is.
+ * @param source the name of the source, by which the copy is recognized when it is begun again
+ * @throws CopyRefused the database holds anything else
+ */
+export async function prepareCopy(
+  config: DatabaseConfig,
+  entities: readonly EntityTarget<unknown>[],
+  source: string,
+): Promise<void> {
+  await connected(config, entities, async (dataSource, runner) => {
+    await underLock(config, runner, async () => {
+      const begun = await unfinishedCopyIn(runner)
+      if (begun === undefined) {
+        const tables = (await tablesIn(runner)).filter((name) => name !== UNFINISHED_COPY.name)
+        if (tables.length > 0)
+          throw new CopyRefused(`it is not empty, it has ${tables.length} tables, such as ${tables[0]}`)
+        await createTables(runner, [UNFINISHED_COPY])
+        await runner.query(`INSERT INTO ${UNFINISHED_COPY.name} (id, source, prepared) VALUES (1, ?, 0)`, [source])
+      } else if (begun.source !== source) throw new CopyRefused(`it is an unfinished copy of ${begun.source}`)
+      await runPending(dataSource, runner, true)
+      if (begun?.prepared === true) return
+      // The rows that migrations insert are in the source, too.
+      for (const { tableName } of dataSource.entityMetadatas) await runner.query(`DELETE FROM ${quote(tableName)}`)
+      await runner.query(`UPDATE ${UNFINISHED_COPY.name} SET prepared = 1`)
+    })
+  })
+}
+
+/** Removes the mark of `prepareCopy`: instances may start. */
+export async function finishCopy(config: DatabaseConfig, entities: readonly EntityTarget<unknown>[]): Promise<void> {
+  await connected(config, entities, async (_, runner) => {
+    await runner.query(`DELETE FROM ${UNFINISHED_COPY.name}`)
+  })
+}
+
+/**
+ * Runs work while no instance can start on the database, and nothing can migrate it: they wait for a minute, then fail.
+ * @throws the error of the only attempt, or that the lock was lost meanwhile
+ */
+export async function withoutStarts<T>(
+  config: DatabaseConfig,
+  entities: readonly EntityTarget<unknown>[],
+  work: () => Promise<T>,
+): Promise<T> {
+  return connected(
+    config,
+    entities,
+    async (_, runner) =>
+      underLock(config, runner, async () => {
+        const result = await work()
+        // On a server, the lock ends with its connection.
+        await runner.query('SELECT 1')
+        return result
+      }),
+    1,
+  )
 }
 
 /**
@@ -44,18 +108,17 @@ export async function migrateBack(
 ): Promise<string | undefined> {
   if (isAbsent(config)) return undefined
   return connected(config, entities, async (dataSource, runner) => {
-    const run = async () => {
+    return underLock(config, runner, async () => {
       const last = (await recorded(dataSource, runner)).at(-1)
       if (last !== undefined && notKnown([last]).length > 0) throw new UnknownMigration(last)
       if (last !== undefined) await new Executor(dataSource, runner, true).undoLastMigration()
       return last
-    }
-    return config.kind === 'sqlite' ? underWriteLock(runner, run) : underNamedLock(runner, run)
+    })
   })
 }
 
 async function runPending(dataSource: DataSource, runner: QueryRunner, finish: boolean): Promise<string[]> {
-  const empty = (await recorded(dataSource, runner)).length === 0
+  const empty = (await ranIn(dataSource, runner)).length === 0
   const executor = new Executor(dataSource, runner, finish || empty)
   if ((await executor.getPendingMigrations()).length === 0) return []
   await ensureOwnTables(runner)
@@ -175,9 +238,14 @@ export function isAbsent(config: DatabaseConfig): boolean {
 
 /**
  * The names of the migrations that the database has, oldest first.
- * @throws OtherHistory it does not begin with this product's first one
+ * @throws Refused it does not begin with this product's first one, or is an unfinished copy
  */
 async function recorded(dataSource: DataSource, runner: QueryRunner): Promise<string[]> {
+  await refuseUnfinishedCopy(runner)
+  return ranIn(dataSource, runner)
+}
+
+async function ranIn(dataSource: DataSource, runner: QueryRunner): Promise<string[]> {
   const table = String(dataSource.options.migrationsTableName)
   if (!(await runner.hasTable(table))) return []
   const rows = (await runner.query(`SELECT name FROM \`${table}\` ORDER BY id`)) as { name: string }[]
@@ -186,7 +254,41 @@ async function recorded(dataSource: DataSource, runner: QueryRunner): Promise<st
   return names
 }
 
-class OtherHistory extends Error {
+/** The mark of an unfinished copy: its one row. The table stays, since an account may not be allowed to drop it. */
+const UNFINISHED_COPY = {
+  name: 'unfinished_copy',
+  columns: { id: key(integer), source: unicodeText, prepared: integer },
+}
+
+/** The unfinished copy that the database is; undefined: it is none. */
+async function unfinishedCopyIn(runner: QueryRunner): Promise<{ source: string; prepared: boolean } | undefined> {
+  if (!(await runner.hasTable(UNFINISHED_COPY.name))) return undefined
+  const [row] = (await runner.query(`SELECT source, prepared FROM ${UNFINISHED_COPY.name}`)) as {
+    source: string
+    prepared: unknown
+  }[]
+  return row && { source: row.source, prepared: Number(row.prepared) === 1 }
+}
+
+async function refuseUnfinishedCopy(runner: QueryRunner): Promise<void> {
+  const copy = await unfinishedCopyIn(runner)
+  if (copy !== undefined) throw new UnfinishedCopy(copy.source)
+}
+
+/** The names of all tables and views, also of those that are not the service's. */
+async function tablesIn(runner: QueryRunner): Promise<string[]> {
+  const rows = (await runner.query(
+    runner.dataSource.options.type === 'better-sqlite3'
+      ? "SELECT name FROM sqlite_master WHERE type IN ('table', 'view') AND name NOT LIKE 'sqlite!_%' ESCAPE '!' ORDER BY name"
+      : 'SELECT table_name AS name FROM information_schema.tables WHERE table_schema = DATABASE() ORDER BY table_name',
+  )) as { name: string }[]
+  return rows.map(({ name }) => name)
+}
+
+/** A reason that does not go away if the work is tried again. */
+class Refused extends Error {}
+
+class OtherHistory extends Refused {
   constructor(name: string) {
     super(
       `it was made by a version before 1.0.0 (${name}), whose data this version cannot use: name an empty database in DATABASE_URL`,
@@ -194,15 +296,27 @@ class OtherHistory extends Error {
   }
 }
 
-class UnknownMigration extends Error {
+class UnknownMigration extends Refused {
   constructor(name: string) {
     super(`${name} was run by a newer version, which alone can take it back`)
   }
 }
 
-class WaitedInVain extends Error {
+class UnfinishedCopy extends Refused {
+  constructor(source: string) {
+    super(`it is an unfinished copy of ${source}: begin npm run copy again until it is complete`)
+  }
+}
+
+class CopyRefused extends Refused {
+  constructor(what: string) {
+    super(`${what}: name an empty database`)
+  }
+}
+
+class WaitedInVain extends Refused {
   constructor(options?: ErrorOptions) {
-    super(`another process has been migrating for ${LOCK_WAIT_SECONDS} s`, options)
+    super(`another process has been migrating or copying it for ${LOCK_WAIT_SECONDS} s`, options)
   }
 }
 
@@ -211,6 +325,7 @@ export async function connected<T>(
   config: DatabaseConfig,
   entities: readonly EntityTarget<unknown>[],
   work: (dataSource: DataSource, runner: QueryRunner) => Promise<T>,
+  tries = MAX_TRIES,
 ): Promise<T> {
   if (config.kind === 'sqlite') ensureWritable(config.path)
   for (let attempt = 1; ; attempt += 1) {
@@ -227,12 +342,8 @@ export async function connected<T>(
       // A server that does not answer may be starting. A configuration that the driver cannot use does not improve, and
       // work that has waited has waited long enough.
       const hopeless =
-        error instanceof WaitedInVain ||
-        error instanceof OtherHistory ||
-        error instanceof UnknownMigration ||
-        failedForTls(error) ||
-        (!dataSource.isInitialized && faultOf(error) === 'broken')
-      if (hopeless || attempt >= MAX_TRIES) throw error
+        error instanceof Refused || failedForTls(error) || (!dataSource.isInitialized && faultOf(error) === 'broken')
+      if (hopeless || attempt >= tries) throw error
       await sleep(100 * attempt * (1 + Math.random()))
     } finally {
       if (dataSource.isInitialized) await dataSource.destroy()
@@ -240,9 +351,17 @@ export async function connected<T>(
   }
 }
 
-/** A named lock of the server. It belongs to the connection that migrates, and ends with it. */
+/** Runs work under the lock of migrations, which each instance takes at its start. */
+async function underLock<T>(config: DatabaseConfig, runner: QueryRunner, run: () => Promise<T>): Promise<T> {
+  return config.kind === 'sqlite' ? underWriteLock(runner, run) : underNamedLock(runner, run)
+}
+
+/** A named lock of the server, one for each database. It belongs to the connection that migrates, and ends with it. */
 async function underNamedLock<T>(runner: QueryRunner, run: () => Promise<T>): Promise<T> {
-  const [answer] = (await runner.query('SELECT GET_LOCK(?, ?) AS locked', [LOCK, LOCK_WAIT_SECONDS])) as {
+  const [answer] = (await runner.query('SELECT GET_LOCK(CONCAT(?, SHA1(DATABASE())), ?) AS locked', [
+    LOCK,
+    LOCK_WAIT_SECONDS,
+  ])) as {
     locked: unknown
   }[]
   if (Number(answer?.locked) !== 1) throw new WaitedInVain()

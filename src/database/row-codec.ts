@@ -176,27 +176,8 @@ export class RowCodec<T extends ObjectLiteral> {
     rows: readonly Partial<T>[],
     { statementBytes }: { readonly statementBytes: number },
   ): { sql: string; values: Scalar[] }[] {
-    const { insertedFields, insertTuple } = this
-    const statements: { rows: number; values: Scalar[] }[] = []
-    let room = 0
-    for (const row of rows) {
-      const values = insertedFields.map(({ property, kind }) => bound(kind, row[property]))
-      const size = values.reduce<number>((sum, value) => sum + sizeOf(value), insertTuple.length)
-      let last = statements.at(-1)
-      if (last === undefined || size > room || last.values.length + values.length > MAX_PLACEHOLDERS) {
-        last = { rows: 0, values: [] }
-        statements.push(last)
-        // The rest is for the beginning of the statement, and for a clause at its end.
-        room = statementBytes - 4 * this.insertHead.length
-      }
-      last.rows += 1
-      last.values.push(...values)
-      room -= size
-    }
-    return statements.map(({ rows: count, values }) => ({
-      sql: this.insertHead + `${insertTuple}, `.repeat(count - 1) + insertTuple,
-      values,
-    }))
+    const values = rows.map((row) => this.insertedFields.map(({ property, kind }) => bound(kind, row[property])))
+    return insertStatements(this.insertHead, this.insertTuple, values, statementBytes)
   }
 
   /**
@@ -210,6 +191,35 @@ export class RowCodec<T extends ObjectLiteral> {
       ? ` ON DUPLICATE KEY UPDATE ${set((column) => `VALUES(${column})`)}`
       : ` ON CONFLICT (${key.map((property) => this.column(property)).join(', ')}) DO UPDATE SET ${set((column) => `excluded.${column}`)}`
   }
+}
+
+/**
+ * The statements of `RowCodec.inserts`.
+ * @param head the beginning of each, up to `VALUES`
+ * @param tuple the placeholders of a row
+ */
+export function insertStatements(
+  head: string,
+  tuple: string,
+  rows: readonly Scalar[][],
+  statementBytes: number,
+): { sql: string; values: Scalar[] }[] {
+  const statements: { rows: number; values: Scalar[] }[] = []
+  let room = 0
+  for (const values of rows) {
+    const size = values.reduce<number>((sum, value) => sum + sizeOf(value), tuple.length)
+    let last = statements.at(-1)
+    if (last === undefined || size > room || last.values.length + values.length > MAX_PLACEHOLDERS) {
+      last = { rows: 0, values: [] }
+      statements.push(last)
+      // The rest is for the beginning of the statement, and for a clause at its end.
+      room = statementBytes - 4 * head.length
+    }
+    last.rows += 1
+    last.values.push(...values)
+    room -= size
+  }
+  return statements.map(({ rows: count, values }) => ({ sql: head + `${tuple}, `.repeat(count - 1) + tuple, values }))
 }
 
 /**
@@ -248,7 +258,7 @@ const ASCII = /^[\0-\x7f]*$/
 const MAX_PLACEHOLDERS = 32_000
 
 // Back-ticks are MySQL's quotes, and SQLite accepts them, too.
-function quote(name: string): string {
+export function quote(name: string): string {
   return `\`${name}\``
 }
 

@@ -1,5 +1,6 @@
 import type { DataSource } from 'typeorm'
 import type { Clock } from '../../clock/clock.js'
+import { approximateRows } from '../../database/stored-table.js'
 import { StoreUnavailable, type Transaction, type TransactionRunner } from '../../database/transaction-runner.js'
 import type { Channel } from '../rows/channel.js'
 import { groupBy } from '../rows/group-by.js'
@@ -89,15 +90,9 @@ export class Verifier<Q extends QuotaRow> implements Verification {
     const tables = { acts: act, operations: operation, changes: change, events: event, owners: owner }
     const sizes: Record<string, number> = {}
     for (const [what, { table }] of Object.entries(tables)) {
-      const [row] = await this.transactions.read(async (transaction) =>
-        transaction.dialect === 'mysql'
-          ? transaction.rows(
-              'SELECT table_rows AS n FROM information_schema.tables WHERE table_schema = DATABASE() AND table_name = ?',
-              [table.replaceAll('`', '')],
-            )
-          : transaction.rows(`SELECT COUNT(*) AS n FROM ${table}`),
+      sizes[what] = await this.transactions.read(async (transaction) =>
+        approximateRows(transaction, table.replaceAll('`', '')),
       )
-      sizes[what] = Number(row?.['n'] ?? 0)
     }
     return sizes
   }
