@@ -42,9 +42,12 @@ export async function verifying({ quick }) {
   }
 }
 
-/** @param plain the number of plain consumes, divided equally among the first OWNERS: a multiple of their number */
-export async function fillLedger(admin, plain) {
-  await grow(admin, { quotas: 2 * OWNERS, acts: plain, from: FROM, every: MONTH_MS / plain })
+/**
+ * @param plain the number of plain consumes, divided equally among the first OWNERS: a multiple of their number
+ * @param quotas at least two for each of the OWNERS
+ */
+export async function fillLedger(admin, plain, quotas = 2 * OWNERS) {
+  await grow(admin, { quotas, acts: plain, from: FROM, every: MONTH_MS / plain })
   const holds = Math.floor(plain / PLAIN_A_HOLD)
   const ms = `${FROM} + FLOOR(seq * ${MONTH_MS / holds})`
   const id = (last, later = 0) =>

@@ -108,25 +108,26 @@ export class OwnerErasure<Q extends QuotaRow> {
       }
       const at = this.clock.now()
       // The label of a member's count is that of the group's quota, unless it is overridden.
-      const labelled = await transaction.rows(
-        `SELECT ${quota.column('id')} AS id, ${quota.column('groupId')} AS group_id FROM ${quota.readBy(dialect, ['ownerId', 'deletedAt', 'id'])} ` +
+      const part = quota.part(['id', 'groupId', 'cycleEndsAt', 'expireAt'])
+      const rows = await transaction.rows(
+        `SELECT ${part.columns} FROM ${quota.readBy(dialect, ['ownerId', 'deletedAt', 'id'])} ` +
           `WHERE ${quota.column('ownerId')} = ? AND ${quota.column('label')} IS NOT NULL ` +
           `AND (${quota.column('follows')} IS NULL OR ${quota.column('overrides')} LIKE '%label%') ORDER BY ${quota.column('id')} LIMIT ${ERASED_AT_ONCE}`,
         [ownerId],
       )
+      const labelled = rows.map((one) => part.decode(one))
       const workingSet = new WorkingSet<Q>(at)
       const record = { ownerId, action: 'erase', actor: ERASER, actorName: null, requestId: `erase-${id}`, at } as const
       const none = { before: storedJson({}), changeSetId: null }
       if (isFirst) workingSet.changes.push({ ...record, ...none, quotaId: null, groupId: null, after: storedJson({}) })
-      for (const one of labelled) {
-        const [quotaId, groupId] = [Number(one['id']), one['group_id'] === null ? null : Number(one['group_id'])]
+      for (const { id: quotaId, groupId, ...quota } of labelled) {
         const change = { ...record, ...none, quotaId, groupId, after: storedJson({ label: null }) }
         workingSet.changes.push(change)
-        workingSet.recordEvent(eventOfChange(this.channel, id, change, change))
+        workingSet.recordEvent(eventOfChange(this.channel, id, change, { ...quota, label: null }))
       }
       if (workingSet.changes.length > 0) this.recordAct(workingSet, id)
       await store.write(transaction, workingSet, () => this.ids.next())
-      const ids = labelled.map((one) => Number(one['id']))
+      const ids = labelled.map((one) => one.id)
       if (ids.length > 0) {
         const version = quota.column('version')
         await transaction.later(
@@ -301,7 +302,7 @@ export class OwnerErasure<Q extends QuotaRow> {
           .filter(({ at }) => at <= until)
           .map((row): Rewritten<EventRow> => [
             { seq: row.seq },
-            differing(row, { data: withoutTexts(row.data, this.names) }),
+            differing(row, { data: withoutTexts(row.data, this.names), label: null }),
           ])
         yield* this.rewrite('events', event, rewritten, read)
       }
