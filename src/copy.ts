@@ -4,6 +4,7 @@ import { parseArgs } from 'node:util'
 import { Logger } from '@nestjs/common'
 import { DataSource } from 'typeorm'
 import { ArgumentError, command, EXIT, tell } from './command.js'
+import { withTables } from './command-store.js'
 import { ConfigError, type DatabaseConfig, loadDatabaseArguments } from './config/config.js'
 import { readEnvironment } from './config/environment.js'
 import { dataSourceOptions } from './database/data-source-options.js'
@@ -84,7 +85,9 @@ await command(USAGE, async (args) => {
     tell('The target differs from the source, as above. Stop what writes to them, empty the target, and begin again.')
     return EXIT.failed
   }
-  const tally = await using(to, async () => verify(to, { repair: false, rest: false, json: false }))
+  const tally = await using(to, async () =>
+    withTables(to, async (store) => verify(store, { repair: false, rest: false, json: false })),
+  )
   tell(tally.line(false))
   await using(to, async () => finishCopy(to, ENTITIES))
   tell('The copy is complete: every value of the target equals that of the source.')
