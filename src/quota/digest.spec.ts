@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals'
-import * as fc from 'fast-check'
+import fc from 'fast-check'
 import { byTime, collect, type Collected, digestPeriod, MAX_DIGEST_LINES, type Ranked, weightOf } from './digest.js'
 
 const time = (text: string): number => Date.parse(text)

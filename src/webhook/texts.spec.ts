@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals'
-import * as fc from 'fast-check'
+import fc from 'fast-check'
 import type { EventType } from '../quota/event-type.js'
 import { isLabel } from '../quota/label.js'
 import { type ChannelEvent, cleanText, digestText, testText, textOf, type TextStyle } from './texts.js'
