@@ -87,7 +87,7 @@ function NoEndpoints(): ReactNode {
   return (
     <>
       <p>Nobody is told yet. A file like this one tells a chat and a mailbox; WEBHOOKS_FILE names it.</p>
-      <pre>{EXAMPLE}</pre>
+      <pre className="sample">{EXAMPLE}</pre>
       <Copied what="file" text={EXAMPLE} shown={false} />
     </>
   )
