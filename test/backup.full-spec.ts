@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process'
 import { existsSync } from 'node:fs'
-import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, readdir, readFile, rm, stat, utimes, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
 import { promisify } from 'node:util'
@@ -209,6 +209,31 @@ onEveryStore('a dump of a server', (kind) => {
     const list = await instance!.get('/api/v1/quotas?label=%C3%BCnicode')
     expect(JSON.parse(list.text)).toMatchObject({ total: 1 })
     await stopped()
+  })
+
+  it('is kept each day, and removed only after a later one is whole', async () => {
+    await mkdir(at('kept'))
+    const old = async (day: string): Promise<void> => {
+      await writeFile(at(`kept/${day}`), 'old')
+      await utimes(at(`kept/${day}`), 0, 0)
+    }
+    await old('quota-2026-01-01.sql')
+    await old('others.sql')
+    const keep = async (...command: string[]): Promise<string> =>
+      run('sh', ['deploy/backup.sh', at('kept'), '14', ...command], { env }).then(
+        ({ stdout }) => stdout,
+        (error: unknown) => (error as { stderr: string }).stderr,
+      )
+    await writeFile(at('cut.sql'), (await dump()).slice(0, -1_000))
+    expect(await keep('cat', at('cut.sql'))).toMatch(/not whole.*as they were/)
+    expect(await keep('false')).toMatch(/false failed.*as they were/)
+    expect(await readdir(at('kept'))).toEqual(['others.sql', 'quota-2026-01-01.sql'])
+    const made = /quota-\d{4}-\d\d-\d\d\.sql/.exec(
+      await keep(program('dump'), ...access, ...(await optionsOf(basename(program('dump')))), database),
+    )![0]
+    expect(await readdir(at('kept'))).toEqual(['others.sql', made])
+    expect((await stat(at(`kept/${made}`))).mode & 0o777).toBe(0o600)
+    expect(await restore(`kept/${made}`)).toMatchObject({ code: 0, stderr: '' })
   })
 
   it('that is not whole, not of the service, or cannot be loaded, changes nothing', async () => {
