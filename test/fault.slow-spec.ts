@@ -6,6 +6,7 @@ import { figure, SCALE } from './support/figures.js'
 import { type Answer, HttpClient, NoAnswer } from './support/http-client.js'
 import { Instance } from './support/instance.js'
 import { Load } from './support/load.js'
+import { stop } from './support/stop.js'
 import { type Fate, type Statement, TcpProxy } from './support/tcp-proxy.js'
 import {
   bodyOf,
@@ -656,7 +657,7 @@ onOwnServer('the end of a process', () => {
       const send = (n: number): Promise<Answer> =>
         here.post(consumePath, { account_id: accounts[n % 4]!, amount: 1 }, keys[n])
       const { pid } = database.server
-      process.kill(pid, 'SIGSTOP')
+      await stop(pid)
       let slowest = 0
       try {
         await inParallel(40, times(40), async (n) => {

@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process'
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -11,6 +11,7 @@ import { figure } from './support/figures.js'
 import { type Answer, HttpClient } from './support/http-client.js'
 import { Instance } from './support/instance.js'
 import { inTime } from './support/pace.js'
+import { stop } from './support/stop.js'
 import { bodyOf, fresh, inParallel, MAIL, owners, SMS, tally, times, totalQuota } from './support/wire.js'
 import { verified } from './support/verify.js'
 
@@ -185,10 +186,7 @@ onOwnServer('the database away', () => {
     'without a word, is known after one wait as well',
     async () => {
       const { pid } = database.server
-      process.kill(pid, 'SIGSTOP')
-      // On busy cores its threads stop one after the other.
-      while (!readFileSync(`/proc/${pid}/status`, 'utf8').includes('State:\tT')) await sleep(5)
-      await sleep(100)
+      await stop(pid)
       let first: Timed[]
       let took: number[]
       try {

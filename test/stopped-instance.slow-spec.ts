@@ -6,6 +6,7 @@ import { figure } from './support/figures.js'
 import { HttpClient } from './support/http-client.js'
 import { Instance } from './support/instance.js'
 import { Load } from './support/load.js'
+import { stop } from './support/stop.js'
 import { TcpProxy } from './support/tcp-proxy.js'
 import { Victim } from './support/victim.js'
 import { fresh, MAIL, owners, tally, times, totalQuota } from './support/wire.js'
@@ -86,7 +87,7 @@ onServer('an instance that holds locks and is gone without a word', () => {
     async () => {
       const load = await underLoad()
       const { pid } = gone
-      process.kill(pid!, 'SIGSTOP')
+      await stop(pid!)
       const victim = victimOf(other, 12)
       await sleep(WATCHED_SECONDS * 1000)
       process.kill(pid!, 'SIGCONT')
