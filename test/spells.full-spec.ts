@@ -11,14 +11,16 @@ import { onEveryStore, type Store } from './support/store.js'
 import { bodyOf, fresh, owners, resultsOf, tally, type Wire, WIRES } from './support/wire.js'
 
 const PATIENCE_MS = 600_000 * Math.max(1, SCALE)
-const OWNERS = 1_000
+/** On SQLite two instances share one file, which is no way to run them: fewer show that each is told once. */
+const OWNERS = { SQLite: 200, server: 1_000 } as const
 /** When an instance is killed after the refusals: while it writes them, and when they are due. */
 const KILLED_AFTER_MS = [2_000, 5_000]
 const HOUR_MS = 3_600_000
 
 onEveryStore('spells of two instances that are killed', (kind) => {
+  const count = kind.name === 'SQLite' ? OWNERS.SQLite : OWNERS.server
   it(
-    'are told once to begin and once to end, each of a thousand owners of each channel',
+    `are told once to begin and once to end, each of ${count} owners of each channel`,
     async () => {
       const store = await kind.open()
       const client = new HttpClient()
@@ -29,7 +31,7 @@ onEveryStore('spells of two instances that are killed', (kind) => {
         const feeds = WIRES.map((wire) => new Feed(wire))
         for (const [round, after] of KILLED_AFTER_MS.entries()) {
           const [victim, other] = round % 2 === 0 ? [one, two] : [two, one]
-          const refusals = await Promise.all(WIRES.map(async (wire) => refusalsOf(other, wire)))
+          const refusals = await Promise.all(WIRES.map(async (wire) => refusalsOf(other, wire, count)))
           const refuse = async (instance: Instance): Promise<void> => {
             await Promise.all(refusals.map(async ({ send }) => send(instance)))
           }
@@ -58,19 +60,19 @@ onEveryStore('spells of two instances that are killed', (kind) => {
         })
         await Promise.all(instances.map(async (instance) => instance.start()))
         const began = performance.now()
-        const recovered = async (count: number): Promise<void> =>
+        const recovered = async (least: number): Promise<void> =>
           until(async () => {
             await Promise.all(feeds.map(async (feed) => feed.read(two)))
-            return feeds.every((feed) => feed.of('owner.recovered').size >= count)
+            return feeds.every((feed) => feed.of('owner.recovered').size >= least)
           })
         await recovered(1)
         figure(`${kind.name}: recovered after a start`, { ms: Math.round(performance.now() - began) })
         await one.kill()
-        await recovered(KILLED_AFTER_MS.length * OWNERS)
+        await recovered(KILLED_AFTER_MS.length * count)
         await Promise.all(feeds.map(async (feed) => feed.read(two)))
         for (const feed of feeds)
           for (const type of ['owner.refused', 'owner.recovered'])
-            expect(tally([...feed.of(type).values()])).toEqual({ 1: KILLED_AFTER_MS.length * OWNERS })
+            expect(tally([...feed.of(type).values()])).toEqual({ 1: KILLED_AFTER_MS.length * count })
       } finally {
         for (const instance of instances) await instance.kill()
         client.close()
@@ -85,17 +87,18 @@ onEveryStore('spells of two instances that are killed', (kind) => {
 async function refusalsOf(
   instance: Instance,
   wire: Wire,
+  count: number,
 ): Promise<{ ids: number[]; send(to: Instance): Promise<void> }> {
-  const ids = owners(OWNERS)
+  const ids = owners(count)
   const { id } = bodyOf(await instance.post(`${wire.quotas}/groups`, { name: fresh('refused') }))
   const joined = await instance.post(`${wire.quotas}/groups/${id}/members`, { [`${wire.owner}s`]: ids })
-  expect(bodyOf(joined)).toMatchObject({ added: OWNERS })
+  expect(bodyOf(joined)).toMatchObject({ added: count })
   return {
     ids,
     send: async (to) => {
       const items = ids.map((owner) => ({ [wire.owner]: owner, amount: 1, idempotency_key: fresh('refused') }))
       const results = resultsOf(await to.post(`${wire.usage}/consume/batch`, { items }))
-      expect(tally(results.map(({ problem }) => problem.code))).toEqual({ no_active_quota: OWNERS })
+      expect(tally(results.map(({ problem }) => problem.code))).toEqual({ no_active_quota: count })
     },
   }
 }
