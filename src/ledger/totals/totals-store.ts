@@ -208,22 +208,22 @@ export class TotalsStore<Q extends QuotaRow> {
       )
     }
     await this.addCaps(transaction, after, last, from)
-    await this.addGroups(transaction, after, last, from)
+    await this.addGroupPayers(transaction, after, last, from)
   }
 
-  /** The same for the quotas of groups that paid and the caps of groups that counted them. */
-  private async addGroups(transaction: Transaction, after: string, last: string, from: Instant): Promise<void> {
+  /** The same for the quotas of groups that paid them. */
+  private async addGroupPayers(transaction: Transaction, after: string, last: string, from: Instant): Promise<void> {
     const { group } = this.store
     const some = await transaction.rows(`SELECT 1 AS one FROM ${group.table} LIMIT 1`)
     if (some.length === 0) return
     const rows = await this.plainOfGroups(transaction, after, last, from)
-    await this.addSums(transaction, rows, async (part) => {
-      const charges = part.flatMap((row) => [...chargedByQuota(row), ...chargedByCaps(row)])
-      return (await this.withGroups(transaction, charges)).filter(({ ownerId }) => ownerId < 0)
-    })
+    await this.addSums(transaction, rows, async (part) =>
+      // Those of the owners are added already.
+      (await this.withGroups(transaction, part.flatMap(chargedByQuota))).filter(({ ownerId }) => ownerId < 0),
+    )
   }
 
-  /** The same for the caps of owners that counted them: they are in a text column, which SQL cannot split. */
+  /** The same for the caps that counted them: they are in a text column, which SQL cannot split. */
   private async addCaps(transaction: Transaction, after: string, last: string, from: Instant): Promise<void> {
     const { act } = this.store
     const [id, at, ownerId] = [act.column('id'), act.column('at'), act.column('plainOwnerId')]
@@ -235,9 +235,7 @@ export class TotalsStore<Q extends QuotaRow> {
         `GROUP BY ${ownerId}, ${caps}, ${hour}`,
       [after, last, act.bind('at', from)],
     )
-    await this.addSums(transaction, rows, async (part) =>
-      (await this.withGroups(transaction, part.flatMap(chargedByCaps))).filter(({ ownerId }) => ownerId > 0),
-    )
+    await this.addSums(transaction, rows, async (part) => this.withGroups(transaction, part.flatMap(chargedByCaps)))
   }
 
   private async addSums(
