@@ -76,6 +76,7 @@ export async function fill(admin) {
         `ON q.account_id = -o.group_id AND q.per = 'member' WHERE o.group_id BETWEEN ${from} AND ${from + groups - 1}`,
     )
   }
+  await admin.query('UPDATE mail_ledger_gate SET chains_version = 1')
   const more = range(1, 183).map(() => `(${MANY.from}, 1, 1000000000, 'active', '2099-01-01', NOW(3), NOW(3))`)
   await admin.query(
     `INSERT INTO mail_quota (account_id, quota_type, total, state, expire_at, created_at, updated_at) VALUES ${more.join()}`,

@@ -256,6 +256,11 @@ export class GroupChains<Q extends QuotaRow> {
 
   constructor(private readonly groups: GroupStore<Q>) {}
 
+  /** The chain as it was at the last version seen; undefined if it is not remembered. */
+  last(groupId: number): readonly number[] | undefined {
+    return this.chains.get(groupId)
+  }
+
   /** The chain that begins with a group, nearest first. */
   async of(transaction: Transaction, groupId: number, version: number): Promise<readonly number[]> {
     if (version !== this.version || this.chains.size >= MAX_CHAINS) this.chains.clear()

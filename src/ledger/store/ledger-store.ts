@@ -94,6 +94,16 @@ export interface WantedGroups {
   readonly now: Instant
 }
 
+/** The groups found. */
+export interface FoundGroups<Q> {
+  /** The locked ones, as owners (`groupOwner`). */
+  readonly lockedIds: readonly number[]
+  /** Those whose quotas are created or edited. */
+  readonly groups: readonly GroupRow[]
+  /** Their quotas that may be live, the named ones, and the counts of members. */
+  readonly quotas: readonly Q[]
+}
+
 /** The data found. */
 export interface Found<Q> {
   /**
@@ -107,6 +117,8 @@ export interface Found<Q> {
   readonly operations: readonly OperationEntry[]
   /** No act with an id up to this one may be written, and no chain changes; this holds until the transaction ends. */
   readonly gate: Pick<LedgerGateRow, 'closedTo' | 'defaultGroupId' | 'chainsVersion'>
+  /** Undefined if no groups were wanted. */
+  readonly ofGroups: FoundGroups<Q> | undefined
 }
 
 /**
@@ -197,8 +209,9 @@ export class LedgerStore<Q extends QuotaRow> {
   /**
    * Takes the owners' locks, in id order, then reads all data of the batch that one packet can request. On SQLite the
    * transaction already holds the only write lock.
+   * @param groups see `lockGroups`
    */
-  async lockAndRead(transaction: Transaction, wanted: Wanted): Promise<Found<Q>> {
+  async lockAndRead(transaction: Transaction, wanted: Wanted, groups?: WantedGroups): Promise<Found<Q>> {
     const { dialect } = transaction
     const { ownerIds, skipLocked, deduplicationKeys, actIds, operationIds, quotaIds } = wanted
     const lock = lockOf(dialect, skipLocked)
@@ -211,6 +224,7 @@ export class LedgerStore<Q extends QuotaRow> {
       selectBy(this.operation, 'id', operationIds),
       selectBy(this.allocation, 'operationId', operationIds),
       this.keptGate(dialect),
+      ...(groups === undefined ? [] : this.groupRows(dialect, groups)),
     ])
     const [owners = [], live = [], named = [], keyed = [], own = [], operations = [], allocations = [], gate = []] =
       found
@@ -224,6 +238,7 @@ export class LedgerStore<Q extends QuotaRow> {
       acts: [...(await decoded(this.act, keyed)), ...(await decoded(this.act, own))].map((act) => this.whole(act)),
       operations: [...entries, ...(await this.plainOperations(transaction, operationIds, entries))],
       gate: gate[0] === undefined ? NO_GATE : this.gate.decode(gate[0]),
+      ofGroups: groups === undefined ? undefined : await this.foundGroups(found.slice(8)),
     }
   }
 
@@ -231,15 +246,18 @@ export class LedgerStore<Q extends QuotaRow> {
    * Takes the locks of groups, in one order, then reads their quotas. Only groups that have or had a shared quota
    * have a lock row; others are read without a lock, unless their quotas are edited.
    */
-  async lockGroups(
-    transaction: Transaction,
+  async lockGroups(transaction: Transaction, wanted: WantedGroups): Promise<FoundGroups<Q>> {
+    return this.foundGroups(await sent(transaction, this.groupRows(transaction.dialect, wanted)))
+  }
+
+  private groupRows(
+    dialect: Dialect,
     { groupIds, memberIds, editedIds, quotaIds, skipLocked, now }: WantedGroups,
-  ): Promise<{ lockedIds: number[]; groups: GroupRow[]; quotas: Q[] }> {
-    const { dialect } = transaction
+  ): Statement[] {
     const { group } = this
     const owners = groupIds.map(groupOwner)
     const edited = [...editedIds].sort((a, b) => a - b)
-    const [locked = [], groups = [], live = [], named = [], counts = []] = await sent(transaction, [
+    return [
       this.ownerRows(dialect, owners, lockOf(dialect, skipLocked)),
       {
         sql:
@@ -250,10 +268,14 @@ export class LedgerStore<Q extends QuotaRow> {
       owners.length === 0 ? NOTHING : this.liveQuotas(dialect, owners, now - CLOCK_MAY_STEP_BACK_MS),
       selectBy(this.quota, 'id', quotaIds),
       this.countsOf(dialect, memberIds),
-    ])
+    ]
+  }
+
+  private async foundGroups(rows: readonly RawRow[][]): Promise<FoundGroups<Q>> {
+    const [locked = [], groups = [], live = [], named = [], counts = []] = rows
     return {
       lockedIds: locked.map((row) => Number(row['id'])),
-      groups: groups.map((row) => group.decode(row)),
+      groups: groups.map((row) => this.group.decode(row)),
       quotas: await decoded(this.quota, [...live, ...named, ...counts]),
     }
   }
@@ -645,6 +667,12 @@ export class LedgerStore<Q extends QuotaRow> {
         `WHERE ${quota.column('ownerId')} IN (${placeholders(ownerIds)}) AND ${quota.column('follows')} > 0`,
       values: ownerIds,
     }
+  }
+
+  /** The same, read. */
+  async counts(transaction: Transaction, ownerIds: readonly number[]): Promise<Q[]> {
+    const { sql, values } = this.countsOf(transaction.dialect, ownerIds)
+    return decoded(this.quota, await transaction.rows(sql, values))
   }
 
   /**

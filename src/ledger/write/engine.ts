@@ -7,16 +7,18 @@ import {
   type TransactionRunner,
 } from '../../database/transaction-runner.js'
 import { ServiceError, Unavailable, type UnavailableReason } from '../../error/service-error.js'
+import { isFollowed } from '../../quota/follow.js'
 import { FairSemaphore, type Wait } from '../../fairness/fair-semaphore.js'
+import type { Instant } from '../../time/instant.js'
 import { instantOfId } from '../rows/act-id.js'
 import type { Channel } from '../rows/channel.js'
 import { NO_CAPS } from '../rows/counted-caps.js'
 import { groupBy } from '../rows/group-by.js'
 import type { QuotaRow } from '../rows/quota.entity.js'
 import { type Command, type GroupCommand, isOfGroups, type Outcome, type Request } from '../store/command.js'
-import { groupOf, groupOwner, type GroupRow } from '../rows/group.entity.js'
+import { groupOf, groupOwner } from '../rows/group.entity.js'
 import { GroupChains, GroupStore } from '../store/group-store.js'
-import type { Found, LedgerStore, Wanted } from '../store/ledger-store.js'
+import type { Found, FoundGroups, LedgerStore, Wanted, WantedGroups } from '../store/ledger-store.js'
 import { WorkingSet } from '../store/working-set.js'
 import { loadHolds, expireDueHolds, MoreLocks } from './holds.js'
 import type { IdSource } from './id-source.js'
@@ -113,6 +115,9 @@ class NewOwners extends Error {
   }
 }
 
+/** The chain of an owner is not the remembered one, and groups of that were locked. */
+class ChainsMoved extends Error {}
+
 /** A batch holds the locks of its owners, and the lock of another row has timed out. */
 class RowsLocked extends Error {}
 
@@ -140,6 +145,10 @@ export class Engine<Q extends QuotaRow> {
   private readonly chains: GroupChains<Q>
   /** The highest group of members with shared counters, as last seen, so that their requests share a lane. */
   private readonly rootOf = new Map<number, number>()
+  /** The group that an owner drew on when it was last locked, null: none; so that one packet locks both. */
+  private readonly lastGroupOf = new Map<number, number | null>()
+  /** The groups in which a quota of which each member has a count was last seen: such counts are read. */
+  private readonly groupsWithCounts = new Set<number>()
   /** The capacity of each caller, in requests. */
   private readonly capacity: FairSemaphore
   private readonly newOwnersPerHour: number
@@ -462,9 +471,9 @@ export class Engine<Q extends QuotaRow> {
         if (written.events) this.onEvents?.()
         return decisions
       } catch (error) {
-        if (error instanceof MoreLocks) {
+        if (error instanceof MoreLocks || error instanceof ChainsMoved) {
           if ((widenings += 1) > MAX_WIDENINGS) throw new RowsLocked()
-          for (const ownerId of error.ownerIds) also.add(ownerId)
+          if (error instanceof MoreLocks) for (const ownerId of error.ownerIds) also.add(ownerId)
           continue
         }
         if (error instanceof NewOwners && (mends += 1) <= MAX_MENDS) {
@@ -525,16 +534,17 @@ export class Engine<Q extends QuotaRow> {
       return [await this.actOnGroups(transaction, first, first.command, skipLocked)]
     const ownerIds = [...new Set([...requests.map(({ ownerId }) => ownerId), ...also])].filter((ownerId) => ownerId > 0)
     const named = namedBy(requests)
-    const found = await this.store.lockAndRead(transaction, { ownerIds, skipLocked, now: this.clock.now(), ...named })
+    const now = this.clock.now()
+    const groupsOf = { also, skipLocked, quotaIds: named.quotaIds, now, withCounts: this.groupsWithCounts }
+    const expected = skipLocked ? undefined : this.expectedChains(requests)
+    const asked = expected === undefined ? undefined : groupsWanted(requests, { chains: expected, ...groupsOf })
+    const found = await this.store.lockAndRead(transaction, { ownerIds, skipLocked, now, ...named }, asked)
     const locked = new Set(found.locked.keys())
     const elsewhere = await this.lockedElsewhere(transaction, requests, ownerIds, [...locked], skipLocked)
     const chains = await this.chainsOf(transaction, requests, found)
-    const ofGroups = await this.lockGroups(transaction, requests, {
-      chains,
-      also,
-      skipLocked,
-      quotaIds: named.quotaIds,
-    })
+    if (asked !== undefined && !isSame(expected, chains)) throw new ChainsMoved()
+    const wanted = asked ?? groupsWanted(requests, { chains, ...groupsOf })
+    const ofGroups = await this.lockGroups(transaction, requests, { chains, also, wanted, found: found.ofGroups })
     for (const id of ofGroups.lockedIds) locked.add(id)
     for (const id of ofGroups.elsewhere) elsewhere.add(id)
     for (const [ownerId, chain] of chains)
@@ -616,45 +626,76 @@ export class Engine<Q extends QuotaRow> {
       if (ownerId < 0 || chains.has(ownerId)) continue
       if (!DRAWS.has(command.kind) && !('quotaId' in command && counts.has(command.quotaId))) continue
       const groupId = locked.get(ownerId)?.groupId ?? gate.defaultGroupId
+      // Without a group nothing is remembered.
+      if (gate.chainsVersion > 0 && locked.has(ownerId)) this.lastGroupOf.set(ownerId, groupId)
+      else this.lastGroupOf.delete(ownerId)
       if (groupId !== null) chains.set(ownerId, await this.chains.of(transaction, groupId, gate.chainsVersion))
     }
     return chains
   }
 
   /**
-   * Locks and reads the groups of chains, those whose quotas requests name, and further ones.
+   * The chains of the owners in groups, as last seen; undefined if one is not known, or the batch does more than draw.
+   */
+  private expectedChains(requests: readonly Request[]): Map<number, readonly number[]> | undefined {
+    if (this.lastGroupOf.size > MAX_KNOWN_OWNERS) this.lastGroupOf.clear()
+    const chains = new Map<number, readonly number[]>()
+    for (const { ownerId, command } of requests) {
+      const groupId = DRAWS.has(command.kind) ? this.lastGroupOf.get(ownerId) : undefined
+      if (groupId === null) continue
+      const chain = groupId === undefined ? undefined : this.chains.last(groupId)
+      if (chain === undefined) return undefined
+      chains.set(ownerId, chain)
+    }
+    return chains
+  }
+
+  /**
+   * Locks and reads the groups of chains, those whose quotas requests name, and further ones, unless they have been
+   * found.
    * @throws LockRowsMissing
    */
   private async lockGroups(
     transaction: Transaction,
     requests: readonly Request[],
-    { chains, also, skipLocked, quotaIds }: GroupsOf,
-  ): Promise<{ lockedIds: number[]; elsewhere: Set<number>; groups: GroupRow[]; quotas: Q[] }> {
-    const editedIds = [...new Set(requests.flatMap(({ ownerId }) => groupOf(ownerId) ?? []))]
-    const others = [...also].flatMap((ownerId) => groupOf(ownerId) ?? [])
-    // Counts of an owner in no group have left, which is written, too. To follow changes nothing that is shared.
-    const following = requests.flatMap(({ command, ownerId }) => (command.kind === 'follow' ? [ownerId] : []))
-    const drawing = new Set(requests.flatMap(({ command, ownerId }) => (command.kind === 'follow' ? [] : [ownerId])))
-    const drawn = new Map([...chains].filter(([ownerId]) => drawing.has(ownerId)))
-    const groupIds = [...new Set([...[...drawn.values()].flat(), ...editedIds, ...others])]
+    { chains, also, wanted, found: known }: LockingGroups<Q>,
+  ): Promise<FoundGroups<Q> & { readonly elsewhere: ReadonlySet<number> }> {
     const elsewhere = new Set<number>()
-    const memberIds = [...new Set([...chains.keys(), ...following])]
-    if (groupIds.length + memberIds.length === 0) return { lockedIds: [], elsewhere, groups: [], quotas: [] }
-    const wanted = { groupIds, memberIds, editedIds, quotaIds, skipLocked, now: this.clock.now() }
-    const found = await this.store.lockGroups(transaction, wanted)
+    if (wanted === undefined) return { lockedIds: [], elsewhere, groups: [], quotas: [] }
+    const found = known ?? (await this.store.lockGroups(transaction, wanted))
+    const counts = await this.furtherCounts(transaction, chains, wanted, found)
     const locked = new Set(found.lockedIds)
     const shared = new Set(found.quotas.filter(({ per }) => per === 'group').map(({ ownerId }) => ownerId))
     for (const { command, ownerId } of requests)
       if (command.kind === 'create' && command.place?.per === 'group') shared.add(ownerId)
     for (const ownerId of also) shared.add(ownerId)
-    const unlocked = groupIds.map(groupOwner).filter((id) => !locked.has(id) && shared.has(id))
+    const unlocked = wanted.groupIds.map(groupOwner).filter((id) => !locked.has(id) && shared.has(id))
     if (unlocked.length > 0) {
       for (const id of await this.store.existingOwnerIds(transaction, unlocked)) elsewhere.add(id)
       const rowless = unlocked.filter((id) => !elsewhere.has(id))
       if (rowless.length > 0) throw new LockRowsMissing(rowless)
     }
-    this.noteRoots(drawn, locked)
-    return { ...found, elsewhere }
+    this.noteRoots(drawnChains(requests, chains), locked)
+    return { ...found, quotas: [...found.quotas, ...counts], elsewhere }
+  }
+
+  /** The counts that were not read, since none of the groups was known to have any. */
+  private async furtherCounts(
+    transaction: Transaction,
+    chains: GroupsOf['chains'],
+    { memberIds, groupIds }: WantedGroups,
+    { quotas }: FoundGroups<Q>,
+  ): Promise<Q[]> {
+    const having = new Set(quotas.filter(isFollowed).flatMap(({ groupId }) => groupId ?? []))
+    if (this.groupsWithCounts.size > MAX_KNOWN_OWNERS) this.groupsWithCounts.clear()
+    for (const groupId of groupIds)
+      if (having.has(groupId)) this.groupsWithCounts.add(groupId)
+      else this.groupsWithCounts.delete(groupId)
+    const read = new Set(memberIds)
+    const unread = [...chains].flatMap(([ownerId, chain]) =>
+      !read.has(ownerId) && chain.some((groupId) => having.has(groupId)) ? [ownerId] : [],
+    )
+    return unread.length === 0 ? [] : this.store.counts(transaction, unread)
   }
 
   private noteRoots(chains: ReadonlyMap<number, readonly number[]>, locked: ReadonlySet<number>): void {
@@ -826,6 +867,49 @@ interface GroupsOf {
   readonly also: ReadonlySet<number>
   readonly skipLocked: boolean
   readonly quotaIds: readonly number[]
+  readonly now: Instant
+  /** Those known to have quotas of which each member has a count. */
+  readonly withCounts: ReadonlySet<number>
+}
+
+/** What is known of them. */
+interface LockingGroups<Q> extends Pick<GroupsOf, 'chains' | 'also'> {
+  readonly wanted: WantedGroups | undefined
+  /** Undefined if they are not locked. */
+  readonly found: FoundGroups<Q> | undefined
+}
+
+/** The groups of chains, those whose quotas requests name, and further ones; undefined if there are none. */
+function groupsWanted(
+  requests: readonly Request[],
+  { chains, also, withCounts, ...more }: GroupsOf,
+): WantedGroups | undefined {
+  const editedIds = [...new Set(requests.flatMap(({ ownerId }) => groupOf(ownerId) ?? []))]
+  const others = [...also].flatMap((ownerId) => groupOf(ownerId) ?? [])
+  // Counts of an owner in no group have left, which is written, too.
+  const following = requests.flatMap(({ command, ownerId }) => (command.kind === 'follow' ? [ownerId] : []))
+  const groupIds = [...new Set([...[...drawnChains(requests, chains).values()].flat(), ...editedIds, ...others])]
+  const counting = [...chains].filter(([, chain]) => chain.some((groupId) => withCounts.has(groupId)))
+  const memberIds = [...new Set([...counting.map(([ownerId]) => ownerId), ...following])]
+  if (groupIds.length + memberIds.length === 0) return undefined
+  return { groupIds, memberIds, editedIds, ...more }
+}
+
+/** The chains whose groups are locked: to follow changes nothing that is shared. */
+function drawnChains(
+  requests: readonly Request[],
+  chains: ReadonlyMap<number, readonly number[]>,
+): Map<number, readonly number[]> {
+  const drawing = new Set(requests.flatMap(({ command, ownerId }) => (command.kind === 'follow' ? [] : [ownerId])))
+  return new Map([...chains].filter(([ownerId]) => drawing.has(ownerId)))
+}
+
+/** Are these the same chains? */
+function isSame(
+  expected: ReadonlyMap<number, readonly number[]> | undefined,
+  chains: ReadonlyMap<number, readonly number[]>,
+): boolean {
+  return expected?.size === chains.size && [...chains].every(([ownerId, chain]) => expected.get(ownerId) === chain)
 }
 
 /** A quota to create. */
