@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { Logger } from '@nestjs/common'
 import { leaseFor } from '../database/lease.js'
 import { PeriodicTask } from '../database/periodic-task.js'
@@ -18,7 +17,6 @@ const EVERY_MS = 1_000
 const TURN_MS = 100
 /** The pause after a turn while others use the engine, as a multiple of the turn's duration. */
 const REST = 15
-const MAX_REST_MS = 4_000
 /** The number of failures of one step after which a change set is set aside. */
 const MAX_FAILURES = 3
 
@@ -250,9 +248,7 @@ export class ChangeSetRunner<Q extends QuotaRow> {
 
   private async rest(tookMs: number): Promise<void> {
     this.movedAt = this.dependencies.clock.now()
-    const { signal } = this.task
-    if (!this.dependencies.ledger.engine.inUse) return
-    await sleep(Math.min(MAX_REST_MS, tookMs * REST), undefined, { ref: false, signal }).catch(() => undefined)
+    await this.dependencies.ledger.engine.rest(tookMs, REST, this.task.signal)
   }
 }
 

@@ -47,6 +47,7 @@ const NAMES = {
   cycleTimeZone: 'cycle_time_zone',
   label: 'label',
   windowSeconds: 'window_seconds',
+  cap: 'cap',
 } as const
 const CYCLE: readonly SettingName[] = ['cycle_reset_at', 'cycle_time_zone', 'cycle_unit']
 
@@ -71,7 +72,12 @@ const patchOf = (quotaType: QuotaType): fc.Arbitrary<SettingsPatch> =>
             cycleTimeZone: fc.constantFrom('UTC', 'Asia/Kolkata'),
           }
         : {}),
-      ...(quotaType === 3 ? { windowSeconds: fc.constantFrom(60, 3600, 7200) } : {}),
+      ...(quotaType === 3
+        ? {
+            windowSeconds: fc.constantFrom(60, 3600, 7200),
+            cap: fc.constantFrom('enforce' as const, 'observe' as const),
+          }
+        : {}),
     },
     { requiredKeys: [] },
   )
@@ -126,6 +132,7 @@ class Model {
     } else if (name === 'total') quota.total = followed.total
     else if (name === 'label') quota.label = followed.label
     else if (name === 'expire_at') quota.expireAt = followed.expireAt
+    else if (name === 'cap') quota.cap = followed.cap
   }
 
   statusIn(followed: QuotaState, isInChain: boolean, now: Instant): string {
@@ -142,8 +149,18 @@ function use(quota: QuotaState, amount: number, now: Instant): void {
   else countIn(quota, now, { used: amount })
 }
 
-const shown = ({ total, used, label, expireAt, cycleUnit, cycleEndsAt, cycleAnchorAt, windowSeconds }: QuotaState) => ({
-  ...{ total, used, label, expireAt, cycleUnit, cycleEndsAt, cycleAnchorAt, windowSeconds },
+const shown = ({
+  total,
+  used,
+  label,
+  cap,
+  expireAt,
+  cycleUnit,
+  cycleEndsAt,
+  cycleAnchorAt,
+  windowSeconds,
+}: QuotaState) => ({
+  ...{ total, used, label, cap, expireAt, cycleUnit, cycleEndsAt, cycleAnchorAt, windowSeconds },
 })
 
 /** Plays a history, in which the count is brought to the present only where it is used or edited, or always. */
@@ -245,6 +262,7 @@ describe('a count', () => {
     const other = { ...followedQuota(1), id: 4 }
     const deleted = { ...count, id: 9, deletedAt: NOW }
     expect(unbornCounts([deleted], [[followed, shared], [other]], NOW).map(({ follows }) => follows)).toEqual([4])
+    expect(unbornCounts([], [[other]], NOW + DAY)[0]?.createdAt).toBe(NOW + DAY)
     for (const over of [{ state: 'disabled' as const }, { deletedAt: NOW }, { expireAt: NOW }])
       expect(unbornCounts([], [[{ ...followed, ...over }]], NOW)).toEqual([])
   })

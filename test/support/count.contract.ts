@@ -398,6 +398,31 @@ export function countContract(api: ChannelApi, app: () => TestApp): void {
       expect((await countsOf(ofAbove.id)).map(({ status, used: taken }) => [status, taken])).toEqual([['left', 5]])
     })
 
+    it('is listed as it is read, after every edit of what it follows', async () => {
+      const group = await made()
+      const cap = { quota_type: 3, expire_at: null, window_seconds: 3600, cap: 'enforce' }
+      const edits: [Body, object[]][] = [
+        [
+          await each(group, { thresholds: [10] }),
+          [{ total: 90, label: 'ends' }, { expire_at: plus(DAY) }, { thresholds: [] }],
+        ],
+        [await daily(group), [{ cycle_unit: 'week' }, { cycle_reset_at: plus(2 * DAY) }, { status: 'disabled' }]],
+        [await each(group, cap), [{ cap: 'observe' }, { window_seconds: 7200 }, { total: 5 }]],
+      ]
+      for (const amount of [1, 20, 30]) await used(await member(group), amount)
+      for (const [{ id }, patches] of edits) {
+        const ids = (await countsOf(id)).map((one) => one.id)
+        expect(ids).toHaveLength(3)
+        // One has a total of its own, so that it does not follow as the others do.
+        await edit(ids[1], { total: 99 })
+        for (const patch of patches) {
+          await edit(id, patch)
+          await sweeperOf(app(), api).sweep()
+          expect(await countsOf(id)).toEqual(await Promise.all(ids.map(get)))
+        }
+      }
+    })
+
     it('is changed by sets that name what it follows, or its owner, and is given back by a revert', async () => {
       const group = await made()
       const label = `plan ${fresh()}`

@@ -1,5 +1,7 @@
 import { type Dialect, placeholders } from '../../database/row-codec.js'
 import type { Statement, Transaction } from '../../database/transaction-runner.js'
+import { storedForSearch } from '../../quota/label.js'
+import { roll, statusAt } from '../../quota/quota.js'
 import type { Instant } from '../../time/instant.js'
 import type { Act } from '../rows/act.entity.js'
 import { type Group, groupOwner } from '../rows/group.entity.js'
@@ -17,6 +19,23 @@ export interface GroupWanted {
   readonly deduplicationKey: string | null
   readonly actId: string
 }
+
+/** The columns of a count that are copies of the quota that it follows. */
+const COPIED = [
+  'total',
+  'expireAt',
+  'label',
+  'labelSearch',
+  'cap',
+  'thresholds',
+  'windowSeconds',
+  'cycleUnit',
+  'cycleTimeZone',
+  'cycleAnchorAt',
+  'cycleEndsAt',
+  'state',
+  'copiesVersion',
+] as const
 
 /** The statements on groups and their members. */
 export class GroupStore<Q extends QuotaRow> {
@@ -52,6 +71,63 @@ export class GroupStore<Q extends QuotaRow> {
         `ON c.${quota.column('follows')} = f.${quota.column('id')} AND c.${version} < f.${version}`,
       where: `WHERE f.${ownerId} < 0 AND f.${quota.column('per')} = 'member'`,
     }
+  }
+
+  /**
+   * Writes the settings of followed quotas into counts that have none of their own, and in which no new count begins
+   * and no threshold is armed: one statement for many. To the others applies `follow`, count by count.
+   * @param from how many such counts to leave out, since other instances look for them, too
+   * @returns how many were written; those of owners whom another session keeps locked are not
+   */
+  async copySettings(transaction: Transaction, now: Instant, limit: number, from: number): Promise<number> {
+    const { quota } = this.store
+    const { dialect } = transaction
+    const column = (alias: 'c' | 'f', property: 'id' | 'ownerId' | 'follows' | 'countBeganAt'): string =>
+      `${alias}.${quota.column(property)}`
+    const isSame = dialect === 'mysql' ? '<=>' : 'IS'
+    const isPlain = `${quota.column('overrides')} = '' AND c.${quota.column('passed')} IS NULL`
+    const { table, where } = this.copiesBehind(dialect)
+    const rows = await transaction.rows(
+      `SELECT ${column('c', 'id')} AS id, ${column('c', 'ownerId')} AS owner_id, ${column('c', 'follows')} AS follows FROM ${table} ` +
+        `${where} AND c.${isPlain} AND ${column('c', 'countBeganAt')} ${isSame} ${column('f', 'countBeganAt')} LIMIT ${limit} OFFSET ${from}`,
+    )
+    if (rows.length === 0) return 0
+    const counts = rows.map((row) => ({
+      id: Number(row['id']),
+      ownerId: Number(row['owner_id']),
+      follows: Number(row['follows']),
+    }))
+    // Before the chains: a chain that changes meanwhile makes these settings outdated.
+    const followed = await this.store.quotasById(transaction, [...new Set(counts.map(({ follows }) => follows))])
+    const owners = this.store.ownerRows(
+      dialect,
+      [...new Set(counts.map(({ ownerId }) => ownerId))],
+      lockOf(dialect, true),
+    )
+    const locked = lockedOwners(await transaction.rows(owners.sql, owners.values))
+    const chains = await this.chainsOf(transaction, [...locked.keys()])
+    let written = 0
+    for (const quotaOfGroup of followed) {
+      const { id, groupId, countBeganAt } = quotaOfGroup
+      const ids = counts
+        .filter(({ follows, ownerId }) => follows === id && chains.get(ownerId)?.includes(groupId ?? 0) === true)
+        .map((count) => count.id)
+      roll(quotaOfGroup, now)
+      if (ids.length === 0 || quotaOfGroup.countBeganAt !== countBeganAt) continue
+      const state = quotaOfGroup.deletedAt === null ? statusAt(quotaOfGroup, now) : 'left'
+      const copy = { ...quotaOfGroup, labelSearch: storedForSearch(quotaOfGroup.label), state }
+      const { affected } = await transaction.execute(
+        `UPDATE ${quota.table} AS c SET ${COPIED.map((property) => `${quota.column(property)} = ?`).join(', ')} ` +
+          `WHERE ${quota.column('id')} IN (${placeholders(ids)}) AND ${isPlain} AND ${quota.column('countBeganAt')} ${isSame} ?`,
+        [
+          ...COPIED.map((property) => quota.bind(property, copy[property])),
+          ...ids,
+          quota.bind('countBeganAt', countBeganAt),
+        ],
+      )
+      written += affected
+    }
+    return written
   }
 
   /** A group, deleted or not. */

@@ -17,6 +17,10 @@ const EVERY_MS = 2_000
 const STEP = 500
 /** The maximum number of members' counts per step. */
 const COUNTS_STEP = 200
+/** The maximum number of them whose settings one statement writes. */
+const COPIES_STEP = 500
+/** The rest after a step while requests arrive, as a multiple of it. */
+const COUNTS_REST = 9
 /** From how many steps an instance chooses its next one. */
 const COUNTS_APART = 8
 
@@ -33,6 +37,7 @@ async function yieldToRequests(): Promise<void> {
 export class Sweeper<Q extends QuotaRow> {
   readonly task: PeriodicTask
   private readonly totals: TotalsStore<Q>
+  private readonly groups: GroupStore<Q>
 
   constructor(
     private readonly ledger: Ledger<Q>,
@@ -41,13 +46,18 @@ export class Sweeper<Q extends QuotaRow> {
     private readonly clock: Clock,
   ) {
     this.totals = new TotalsStore(ledger.store)
-    this.task = new PeriodicTask(transactions, `${ledger.channel.name} sweeper`, EVERY_MS, async () => this.sweep())
+    this.groups = new GroupStore(ledger.store)
+    const name = `${ledger.channel.name} sweeper`
+    this.task = new PeriodicTask(transactions, name, EVERY_MS, async (signal) => this.sweep(signal))
   }
 
-  /** Runs everything that is due, step by step. Steps that depend on the time run only while the clock is steady. */
-  async sweep(): Promise<void> {
+  /**
+   * Runs everything that is due, step by step. Steps that depend on the time run only while the clock is steady.
+   * @param signal ends it early
+   */
+  async sweep(signal?: AbortSignal): Promise<void> {
     if (this.clock.steady) await this.expire()
-    await this.followCounts()
+    await this.followCounts(signal)
     while (this.clock.steadyForRemoval && (await this.dropRefusals()) > 0) await yieldToRequests()
     await this.reader.refreshCounts()
   }
@@ -119,27 +129,41 @@ export class Sweeper<Q extends QuotaRow> {
   }
 
   /**
-   * Writes the settings of outdated counts, owner by owner: an edit of what they follow may have changed many.
+   * Writes the settings of outdated counts, of which an edit of what they follow may have made many: together, or owner
+   * by owner where that needs a decision.
    * @throws the first failure, after all others: an owner that another session keeps locked stops nobody else
    */
-  private async followCounts(): Promise<void> {
+  private async followCounts(signal?: AbortSignal): Promise<void> {
     // What remains after its step is not tried again at once.
     const tried = new Set<number>()
     const failures: unknown[] = []
-    for (;;) {
+    while (signal?.aborted !== true) {
+      const began = performance.now()
       const found = await this.outdatedOwners()
-      const ownerIds = new Set(found.filter((ownerId) => !tried.has(ownerId)))
-      const results = await Promise.allSettled([...ownerIds].map(async (ownerId) => this.ledger.follow(ownerId)))
-      for (const result of results) if (result.status === 'rejected') failures.push(result.reason)
-      for (const ownerId of ownerIds) tried.add(ownerId)
-      if (found.length < COUNTS_STEP || ownerIds.size === 0) break
+      const isLast = found.length < COUNTS_STEP
+      if (found.length === 0) break
+      if ((await this.copySettings(isLast)) === 0) {
+        const ownerIds = new Set(found.filter((ownerId) => !tried.has(ownerId)))
+        const results = await Promise.allSettled([...ownerIds].map(async (ownerId) => this.ledger.follow(ownerId)))
+        for (const result of results) if (result.status === 'rejected') failures.push(result.reason)
+        for (const ownerId of ownerIds) tried.add(ownerId)
+        if (isLast || ownerIds.size === 0) break
+      }
       await yieldToRequests()
+      await this.ledger.engine.rest(performance.now() - began, COUNTS_REST, signal)
     }
     if (failures.length > 0) throw failures[0]
   }
 
+  private async copySettings(isLast: boolean): Promise<number> {
+    const from = isLast ? 0 : COPIES_STEP * Math.floor(Math.random() * COUNTS_APART)
+    return this.transactions.write((transaction) =>
+      this.groups.copySettings(transaction, this.clock.now(), COPIES_STEP, from),
+    )
+  }
+
   private async outdatedOwners(): Promise<number[]> {
-    const { table, where } = new GroupStore(this.ledger.store).copiesBehind(this.transactions.dialect)
+    const { table, where } = this.groups.copiesBehind(this.transactions.dialect)
     const ownerId = this.ledger.store.quota.column('ownerId')
     // Of some further on, since other instances look for them, too.
     const rows = async (from: number) =>

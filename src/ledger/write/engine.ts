@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { Clock } from '../../clock/clock.js'
 import { TimeSlice } from '../../clock/time-slice.js'
 import {
@@ -89,6 +90,8 @@ const MAX_LOCK_TIMEOUTS = 2
 const BACKGROUND_BATCH_SIZE = 100
 /** The time after a caller's request during which the engine counts as in use, in milliseconds. */
 const IN_USE_MS = 1_000
+/** The longest rest of background work after a step, in milliseconds. */
+const MAX_REST_MS = 4_000
 /**
  * The maximum number of times that the engine creates missing lock rows for a batch; more means that they are being
  * removed.
@@ -243,6 +246,17 @@ export class Engine<Q extends QuotaRow> {
    */
   get inUse(): boolean {
     return performance.now() - this.askedAt < IN_USE_MS
+  }
+
+  /**
+   * Waits after a step of background work, if requests are arriving: so that the work takes a part of the time.
+   * @param times how many times as long as the step
+   */
+  async rest(tookMs: number, times: number, signal?: AbortSignal): Promise<void> {
+    if (!this.inUse) return
+    await sleep(Math.min(MAX_REST_MS, tookMs * times), undefined, { ref: false, ...(signal && { signal }) }).catch(
+      () => undefined,
+    )
   }
 
   private async enqueue(request: Request, laneOf: () => Lane): Promise<Outcome> {
