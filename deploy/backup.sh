@@ -3,7 +3,7 @@
 #
 #   sh deploy/backup.sh FOLDER DAYS DUMPER [ARGUMENT...]
 #
-# DUMPER is a command that prints a dump, as docs/run/operations.md says under "Backups". A dump is written to FOLDER/quota-DATE.sql once it is whole, readable
+# DUMPER is a command that prints a dump, as docs/run/backup-and-upgrade.md says under "Backups". A dump is written to FOLDER/quota-DATE.sql once it is whole, readable
 # for its owner alone; one of the same day is replaced. Only then are those removed that are older than DAYS days.
 set -eu
 umask 077

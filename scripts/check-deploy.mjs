@@ -2,7 +2,7 @@
  * `npm run check:deploy`: compares deploy/ and compose.yaml with the built service.
  *
  * - Alert rules and their tests: promtool, if it is installed (Debian: prometheus). Each alert has a test in which it
- *   fires, one in which it does not, and a description in docs/run/operations.md.
+ *   fires, one in which it does not, and a description in docs/run/runbook.md.
  * - A running service exposes every metric, label and label value in the rules and on the dashboard: the script starts
  *   the built service, on SQLite and, if MariaDB is installed, on a throwaway MariaDB too, uses each feature a little, and
  *   reads its metrics.
@@ -79,13 +79,13 @@ async function cleanUp() {
 function checkRules() {
   const alerts = alertRules()
   const tests = parseYaml(read(TESTS)).tests.flatMap((test) => test.alert_rule_test)
-  const operations = read('docs/run/operations.md')
+  const runbook = read('docs/run/runbook.md')
   for (const { alert } of alerts) {
     const own = tests.filter((test) => test.alertname === alert)
     const firing = own.filter((test) => (test.exp_alerts ?? []).length > 0)
     if (firing.length === 0) wrong(`${TESTS}: no test sees ${alert} fire`)
     if (firing.length === own.length) wrong(`${TESTS}: no test sees ${alert} not fire`)
-    if (!operations.includes(`\`${alert}\``)) wrong(`docs/run/operations.md does not say what ${alert} means`)
+    if (!runbook.includes(`\`${alert}\``)) wrong(`docs/run/runbook.md does not say what ${alert} means`)
   }
   for (const { alertname } of tests) {
     if (!alerts.some(({ alert }) => alert === alertname)) wrong(`${TESTS}: there is no alert ${alertname}`)
@@ -175,9 +175,7 @@ async function checkManifests() {
     const fixed = ['NODE_ENV', 'HOST', 'PORT', 'DATABASE_URL_FILE'].includes(name)
     if (!fixed && !(name in service.environment)) wrong(`compose.yaml does not hand ${name} to the service`)
     if (!read('.env.example').includes(`${name}=`)) wrong(`.env.example does not name ${name}`)
-    // The table names one variable of the provider and one of traces; the rest is in the pages that it links to.
-    const detail = /^(?:OIDC|OTEL)_/.test(name)
-    if (!detail && !read('docs/run/configuration.md').includes(`\`${name}\``))
+    if (!read('docs/run/configuration.md').includes(`\`${name}\``))
       wrong(`docs/run/configuration.md does not name ${name}`)
   }
   for (const [name, value] of Object.entries(imageEnvironment())) {

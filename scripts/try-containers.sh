@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # `bash scripts/try-containers.sh`: builds the image, runs it alone and by compose.yaml on a Docker engine, and checks
-# what docs/run/operations.md says about both. It takes port 3000 and those after it, uses names of its own, and
+# what docs/run/operations.md and docs/start/production.md say about both. It takes port 3000 and those after it, uses names of its own, and
 # removes what it made. It ends with the first line that is not as documented. An engine whose containers have no
 # default network needs NETWORK, the name of one.
 set -euo pipefail

@@ -15,7 +15,7 @@ await command(USAGE, (args) => {
   const database = configured(() => loadDatabaseConfig(readEnvironment()))
   if (database.kind !== 'sqlite') {
     throw new StartError(
-      `${databaseName(database)} is on a server: use mariadb-dump or mysqldump, as docs/run/operations.md says`,
+      `${databaseName(database)} is on a server: use mariadb-dump or mysqldump, as docs/run/backup-and-upgrade.md says`,
     )
   }
   const copy = resolve(file)

@@ -92,7 +92,7 @@ await command(USAGE, async (args) => {
   await using(to, async () => finishCopy(to, ENTITIES))
   tell('The copy is complete: every value of the target equals that of the source.')
   if (tally.left === 0) return EXIT.done
-  tell('The source has the same contradictions. docs/run/operations.md, Verifying, says for each rule what to do.')
+  tell('The source has the same contradictions. docs/run/verify-and-metrics.md says for each rule what to do.')
   return EXIT.failed
 })
 

@@ -19,7 +19,7 @@ const USAGE = `usage: node dist/src/erase.js ${NAMES.map((name) => `[--${name} I
 
 /** What the command cannot reach. */
 const ELSEWHERE =
-  "Still to be seen to, as docs/run/operations.md says: backups and dumps from before, binary logs and replicas that lag, the database's free pages, " +
+  "Still to be seen to, as docs/run/runbook.md says: backups and dumps from before, binary logs and replicas that lag, the database's free pages, " +
   'log files, and what was sent to webhooks.'
 
 /** The minimum time between two lines about progress. */

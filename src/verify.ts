@@ -31,7 +31,7 @@ await command(
     // A failure of the database ends the command, which reports it.
     Logger.overrideLogger(false)
     const tally = await using(database, async () => withStore(database, async (store) => verify(store, how)))
-    if (tally.left > 0 && !json) tell('docs/run/operations.md, Verifying, says for each rule what to do.')
+    if (tally.left > 0 && !json) tell('docs/run/verify-and-metrics.md says for each rule what to do.')
     tell(json ? JSON.stringify(tally) : tally.line(how.repair))
     return tally.left === 0 ? EXIT.done : EXIT.failed
   },

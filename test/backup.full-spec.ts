@@ -146,9 +146,9 @@ onEveryStore('a dump of a server', (kind) => {
     }
   }
 
-  /** The options that docs/run/operations.md names for this kind of server. */
+  /** The options that docs/run/backup-and-upgrade.md names for this kind of server. */
   async function optionsOf(command: string): Promise<string[]> {
-    const page = await readFile('docs/run/operations.md', 'utf8')
+    const page = await readFile('docs/run/backup-and-upgrade.md', 'utf8')
     const line = new RegExp(`\`${command} (--single-transaction[^\`]*) -h HOST`).exec(page)?.[1]
     return line?.split(' ') ?? []
   }

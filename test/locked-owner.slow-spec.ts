@@ -119,8 +119,8 @@ onServer('one locked owner', () => {
         const { text } = await instance.get('/metrics')
         expect(text).toMatch(/http_unavailable_total\{reason="owner_locked"\} [1-9]/)
         expect(Number(/quota_owner_locked_seconds\{channel="mail"\} (\S+)/.exec(text)?.[1])).toBeGreaterThan(5)
-        // As docs/run/operations.md says: the oldest transaction there is, with its session.
-        const page = readFileSync('docs/run/operations.md', 'utf8')
+        // As docs/run/runbook.md says: the oldest transaction there is, with its session.
+        const page = readFileSync('docs/run/runbook.md', 'utf8')
         const sql = /```sql\n(SELECT [^`]*innodb_trx[^`]*)```/.exec(page)?.[1] ?? ''
         const admin = await createConnection(database.url)
         await admin.query(sql.replace('INTERVAL 10 SECOND', 'INTERVAL 2 SECOND')).then(([rows]) => {

@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import { afterAll, beforeAll, expect, it } from '@jest/globals'
 import type { Registry } from 'prom-client'
 import { METRICS_REGISTRY } from '../src/metrics/metrics.js'
@@ -103,6 +104,24 @@ onEveryStore('metrics', (kind) => {
     const total = states.reduce((sum, line) => sum + Number(line.split(' ')[1]), 0)
     if (kind.name === 'SQLite') expect(states).toEqual([])
     else expect([states.length, total > 0]).toEqual([3, true])
+  })
+
+  it('are in the table of docs/run/verify-and-metrics.md, with their labels and help texts', () => {
+    const made = app.app
+      .get<Registry>(METRICS_REGISTRY)
+      .getMetricsAsArray()
+      .filter(({ name }) => !/^(?:process|nodejs)_/.test(name))
+    const expected = made.map((one) => {
+      const { name, help, labelNames } = one as typeof one & { labelNames: string[] }
+      const labels = labelNames.map((label) => ` \`${label}\``).join(',')
+      return `| \`${name}\` |${labels} | ${help.replace(/\.$/, '')}`
+    })
+    const [, table = ''] = readFileSync('docs/run/verify-and-metrics.md', 'utf8').split('\n## Metrics\n')
+    const rows = table.match(/^\| `[a-z_]+` .*$/gm) ?? []
+    expect(expected.filter((start) => !rows.some((row) => row.startsWith(start)))).toEqual([])
+    const unknown = rows.filter((row) => !expected.some((start) => row.startsWith(start)))
+    // These exist only with the real clock, or with an identity provider.
+    expect(unknown.filter((row) => !/^\| `(?:clock|identity_provider)_/.test(row))).toEqual([])
   })
 
   it('count groups, their members, and the copies that are behind', async () => {

@@ -234,7 +234,7 @@ onEveryStore('the migrate command', (kind) => {
     })
 
     if (kind.name !== 'SQLite') {
-      it('runs each with the grants that docs/run/operations.md names for it', async () => {
+      it('runs each with the grants that docs/run/database.md names for it', async () => {
         const account = `m${randomBytes(6).toString('hex')}`
         const { pathname } = new URL(store.url)
         const url = new URL(store.url)
@@ -243,7 +243,7 @@ onEveryStore('the migrate command', (kind) => {
         const env = { DATABASE_URL: url.toString() }
         const asRoot = async (sql: string): Promise<unknown> =>
           inside(store, async (dataSource) => dataSource.query(sql))
-        const page = await readFile('docs/run/operations.md', 'utf8')
+        const page = await readFile('docs/run/database.md', 'utf8')
         const [, serve] = /GRANT ([A-Z, ]+) ON quota\.\* TO quota@'%'/.exec(page) ?? []
         const [, back] = /GRANT (DROP) ON quota\.\* TO/.exec(page) ?? []
         await asRoot(`CREATE USER ${account}@'%' IDENTIFIED BY 'p'`)

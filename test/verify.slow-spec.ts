@@ -200,8 +200,8 @@ const DAMAGES: Damage[] = [
   { damage: 'a plain consume is of a count that was never begun', rules: ['plain_consume', 'counters'], ...ofAct('plain', { cycle_seq: 'cycle_seq + 9' }) },
 ]
 
-it('docs/run/operations.md explains every rule', async () => {
-  const page = await readFile('docs/run/operations.md', 'utf8')
+it('docs/run/verify-and-metrics.md explains every rule', async () => {
+  const page = await readFile('docs/run/verify-and-metrics.md', 'utf8')
   const table = page.slice(page.indexOf('| rule | what is wrong |'), page.indexOf('Two copies:'))
   expect([...table.matchAll(/^\| `(\w+)` \|/gm)].map(([, rule]) => rule)).toEqual(RULES)
 })

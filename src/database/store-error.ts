@@ -69,7 +69,7 @@ const ONLY_ENCRYPTED = 3159
 
 // Numbers and not names, which differ between MySQL and MariaDB (shared error numbers: mysqld_error.h). Above 1900 each
 // server has its own; if both use one, the list contains the meaning that a statement of this service can meet. 8001 to
-// 9011 are TiDB's, from its documentation: docs/run/clusters.md says what is supported, and that TiDB is untested.
+// 9011 are TiDB's, from its documentation: docs/run/database.md says what is supported, and that TiDB is untested.
 const SERVER_FAULTS: Readonly<Record<Exclude<Fault, 'broken'>, readonly number[]>> = {
   duplicate: [
     1062, // duplicate entry

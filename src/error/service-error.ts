@@ -39,7 +39,7 @@ export type ErrorCode =
 
 /**
  * The reason of an `unavailable`, for operators: a label of metrics and a field of the request's log line. A new reason
- * without a detail for the caller does not compile, and one that docs/run/operations.md does not explain fails a test.
+ * without a detail for the caller does not compile, and one that docs/run/runbook.md does not explain fails a test.
  */
 export type UnavailableReason =
   /** The process is shutting down. */

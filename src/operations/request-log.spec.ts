@@ -156,7 +156,7 @@ describe('requestLog', () => {
   })
 
   it('has documentation for each reason', () => {
-    const pages = readFileSync(new URL('../../docs/run/operations.md', import.meta.url), 'utf8')
+    const pages = readFileSync(new URL('../../docs/run/runbook.md', import.meta.url), 'utf8')
     expect(UNAVAILABLE_REASONS.filter((reason) => !pages.includes(`| \`${reason}\` |`))).toEqual([])
   })
 

@@ -1,7 +1,7 @@
 import { placeholders, type RawRow, type RowCodec, type Scalar } from '../../database/row-codec.js'
 import type { Transaction } from '../../database/transaction-runner.js'
 
-/** The rules that rows can violate; docs/run/operations.md says what each means and what to do. */
+/** The rules that rows can violate; docs/run/verify-and-metrics.md says what each means and what to do. */
 export const RULES = [
   'counters',
   'totals',

@@ -49,7 +49,7 @@ export class LockedOwners {
     const { field, channel } = this.who
     this.logger.warn(
       `${field} ${ownerId} of ${channel} has been kept locked by another session of the database since ` +
-        `${formatInstant(locked.since)}; its writes are refused. docs/run/operations.md, "A locked owner", says how to ` +
+        `${formatInstant(locked.since)}; its writes are refused. docs/run/runbook.md, "A locked owner", says how to ` +
         'find that session',
     )
   }
