@@ -113,11 +113,11 @@ onEveryStore('metrics', (kind) => {
       .filter(({ name }) => !/^(?:process|nodejs)_/.test(name))
     const expected = made.map((one) => {
       const { name, help, labelNames } = one as typeof one & { labelNames: string[] }
-      const labels = labelNames.map((label) => ` \`${label}\``).join(',')
-      return `| \`${name}\` |${labels} | ${help.replace(/\.$/, '')}`
+      const labels = labelNames.length === 0 ? '' : `{${labelNames.join(',')}}`
+      return `| \`${name}${labels}\` | ${help.replace(/\.$/, '')}`
     })
     const [, table = ''] = readFileSync('docs/run/verify-and-metrics.md', 'utf8').split('\n## Metrics\n')
-    const rows = table.match(/^\| `[a-z_]+` .*$/gm) ?? []
+    const rows = table.match(/^\| `[a-z_]+(?:\{|` ).*$/gm) ?? []
     expect(expected.filter((start) => !rows.some((row) => row.startsWith(start)))).toEqual([])
     const unknown = rows.filter((row) => !expected.some((start) => row.startsWith(start)))
     // These exist only with the real clock, or with an identity provider.

@@ -13,14 +13,14 @@ export function measureChangeSets<Q extends QuotaRow>(
     metric(registry, name, () => new ChannelGauge(name, help, [registry]))
   gauge(
     'quota_change_sets_waiting',
-    'Change sets that are to be prepared, applied, reverted or cleared, including those in progress.',
+    'Change sets that wait or are in progress: to be prepared, applied, reverted or removed.',
   ).add(channel, () => runner.waitingCount)
   gauge(
     'quota_change_set_lag_seconds',
-    'Time since any instance made progress on the oldest waiting change set; 0 if none waits.',
+    'How long no instance has made progress on the oldest waiting change set; 0 if none waits.',
   ).add(channel, () => runner.lagMs / 1000)
   const name = 'quota_change_sets_set_aside_total'
-  const help = 'Change sets that are failed because one step of the work on them failed three times in a row.'
+  const help = 'Change sets that failed because one step failed three times in a row; the log names each.'
   const setAside = metric(
     registry,
     name,

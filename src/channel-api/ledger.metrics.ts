@@ -23,7 +23,7 @@ export function measureGroups<Q extends QuotaRow>(registry: Registry, channel: s
   gauge('quota_group_members', 'Owners that were added to a group by name.', async () => groups.allMembers())
   gauge(
     'quota_count_copies_behind',
-    "Members' counts whose copies for lists do not show the settings of the quota that they follow yet.",
+    "Members' counts whose copies for lists do not show the followed settings yet.",
     async () => groups.copiesBehind(),
   )
 }
@@ -51,7 +51,7 @@ export function measureLedger<Q extends QuotaRow>(registry: Registry, ledger: Le
     () =>
       new Counter({
         name: 'quota_reruns_total',
-        help: 'Failed attempts of batches, by kind of fault and by error number or code of the database.',
+        help: "Failed attempts of batches, by kind of fault and the database's error.",
         labelNames: ['channel', 'fault', 'cause'],
         registers,
       }),
@@ -62,20 +62,20 @@ export function measureLedger<Q extends QuotaRow>(registry: Registry, ledger: Le
     () =>
       new Counter({
         name: 'quota_requests_total',
-        help: 'Requests to the ledger by kind and by result: done, replayed, or the code of the refusal; for unavailable with its reason.',
+        help: 'Requests to the ledger, each item of a batch: done, replayed, or the code of the refusal; for unavailable with its reason.',
         labelNames: ['channel', 'kind', 'result', 'reason'],
         registers,
       }),
   )
-  const depths = gauge('quota_queue_depth', 'Requests that wait in a lane or are at the database.')
+  const depths = gauge('quota_queue_depth', 'Writes that wait or are at the database.')
   depths.add(channel, () => ledger.engine.depth)
   gauge(
     'quota_lanes_busy',
-    'Batches at the database: one while it keeps up, more if the queue is deep, the disk is slow or a row is locked.',
+    'Batches at the database: one while it keeps up, more if the queue is deep, the disk slow or a row locked.',
   ).add(channel, () => ledger.engine.busyLanes)
   gauge(
     'quota_owner_locked_seconds',
-    'Time for which other transactions have kept an owner locked; the longest one, 0 if none is locked.',
+    'How long the longest-locked owner has been locked by another session; 0 if none is.',
   ).add(channel, () => ledger.engine.lockedOwners.longestSeconds())
   const byPrincipal = metric(registry, QUEUE_BY_PRINCIPAL, () => new PrincipalGauge(registers))
   byPrincipal.add(channel, () => ledger.engine.depthByCaller)
@@ -84,17 +84,14 @@ export function measureLedger<Q extends QuotaRow>(registry: Registry, ledger: Le
 
   const counter = (name: string, help: string): Counter<'channel'> =>
     metric(registry, name, () => new Counter({ name, help, labelNames, registers }))
-  const strangers = counter(
-    'quota_refusals_unknown_owner_total',
-    'Refused attempts for owners that never had a quota; these are not counted individually.',
-  )
+  const strangers = counter('quota_refusals_unknown_owner_total', 'Refused attempts for owners that never had a quota.')
   const dropped = counter(
     'quota_refusals_dropped_total',
     'Refused attempts that were not counted because the database was unavailable.',
   )
   const seen = counter(
     'quota_owners_first_seen_total',
-    'Owners that were seen for the first time by a consume or reserve on the default group.',
+    'Owners that a first consume or reserve brought in through the default group.',
   )
   for (const one of [strangers, dropped, seen]) one.inc({ channel }, 0)
   ledger.refusals.observer = {
@@ -130,11 +127,11 @@ export function measureDrift(registry: Registry, watch: BackgroundVerifier): voi
     metric(registry, name, () => new ChannelGauge(name, help, [registry]))
   gauge(
     'quota_drift',
-    'Contradictions between rows: findings of the last complete verification or of the current one, whichever has more.',
+    'Contradictions between rows: findings of the last complete verification or of the current one, if more.',
   ).add(watch.channel, () => watch.found)
   gauge(
     'quota_drift_checked_timestamp_seconds',
-    'Time at which this instance last completed a verification of all rows, in seconds since 1970; absent before the first one.',
+    'When this instance last verified all rows, in seconds since 1970; absent before.',
   ).add(watch.channel, () => (watch.checkedAt === undefined ? undefined : watch.checkedAt / 1000))
 }
 
@@ -148,7 +145,7 @@ class PrincipalGauge extends Gauge<'channel' | 'principal'> {
     const sources = new Map<string, () => ReadonlyMap<string, number>>()
     super({
       name: QUEUE_BY_PRINCIPAL,
-      help: 'Requests that wait in a lane or are at the database, by principal; absent for principals without any.',
+      help: 'Writes of a principal that wait or are at the database; absent if there are none.',
       labelNames: ['channel', 'principal'],
       registers,
       collect() {

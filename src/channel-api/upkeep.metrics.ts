@@ -13,15 +13,19 @@ export function measureUpkeep<Q extends QuotaRow>(registry: Registry, channel: s
       return value === undefined ? undefined : value / 1000
     })
   }
-  gauge('quota_totals_lag_seconds', 'Lag of the totals of usage; some minutes are normal.', () => upkeep.foldLagMs)
+  gauge(
+    'quota_totals_lag_seconds',
+    'The age of the first act that is not in the totals; up to six minutes are normal.',
+    () => upkeep.foldLagMs,
+  )
   gauge(
     'quota_retention_lag_seconds',
-    'Time for which the oldest operation has been due for removal; absent if RETENTION_DAYS is not set.',
+    'How long the oldest operation has been due for removal; absent without RETENTION_DAYS.',
     () => upkeep.retentionLagMs,
   )
   gauge(
     'quota_ledger_begins_timestamp_seconds',
-    'Time from which the ledger is complete, in seconds since 1970; absent if nothing was ever removed.',
+    'When the ledger begins to be complete, in seconds since 1970; absent if nothing was removed.',
     () => upkeep.beginsAt ?? undefined,
   )
   const removed = metric(
@@ -30,7 +34,7 @@ export function measureUpkeep<Q extends QuotaRow>(registry: Registry, channel: s
     () =>
       new Counter({
         name: 'quota_removed_total',
-        help: 'Rows removed after their retention: operations and acts on settings (act), changes of settings (change), events (event).',
+        help: 'Rows removed after their retention: act (operations, acts on settings), change, event.',
         labelNames: ['channel', 'what'],
         registers,
       }),

@@ -17,7 +17,7 @@ export class Metrics {
 
   private readonly durations = new Histogram({
     name: 'http_request_duration_seconds',
-    help: 'Time from the arrival of a request to the end of its answer, by method, route pattern and status; draining is true if it was refused because of a shutdown.',
+    help: 'Time from the arrival of a request to the end of its answer; draining is true if it was refused because of a shutdown.',
     labelNames: ['method', 'route', 'status', 'draining'],
     buckets: BUCKETS_SECONDS,
     registers: [this.registry],
@@ -25,7 +25,7 @@ export class Metrics {
 
   private readonly firstBytes = new Histogram({
     name: 'http_time_to_first_byte_seconds',
-    help: 'Time from the arrival of a request to the beginning of its answer, by method and route pattern.',
+    help: 'Time from the arrival of a request to the beginning of its answer.',
     labelNames: ['method', 'route'],
     buckets: BUCKETS_SECONDS,
     registers: [this.registry],

@@ -35,7 +35,7 @@ export class BuildMetrics {
   constructor(@Inject(METRICS_REGISTRY) registry: Registry) {
     new Gauge({
       name: 'build_info',
-      help: 'Always 1; its labels are the running version and the commit from which it was built.',
+      help: 'Always 1: the running version, and the commit from which it was built.',
       labelNames: ['version', 'commit'],
       registers: [registry],
     }).set({ ...readBuild() }, 1)

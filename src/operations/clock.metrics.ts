@@ -11,7 +11,7 @@ export class ClockMetrics {
     const registers = [registry]
     new Gauge({
       name: 'clock_steady',
-      help: "1 while the database's time is steady; 0 after a start, a step or an outage, while nothing is swept, added up or removed.",
+      help: "1 while the database's time is steady; 0 while nothing is swept, added up or removed.",
       registers,
       collect() {
         this.set(clock.steady ? 1 : 0)
@@ -20,7 +20,7 @@ export class ClockMetrics {
     if (!(clock instanceof StoreClock)) return
     new Gauge({
       name: 'clock_host_offset_seconds',
-      help: "Difference of this machine's clock from the database's, which the service uses; negative if it is behind.",
+      help: "How far this machine's clock is ahead of the database's; negative if it is behind.",
       registers,
       collect() {
         this.set(clock.hostOffsetMs / 1000)

@@ -25,19 +25,19 @@ export class ConnectionWatch implements ConnectionObserver {
     const registers = [registry]
     this.overloads = new Counter({
       name: 'http_connections_shed_total',
-      help: 'Connections closed because MAX_CONNECTIONS were open: refused if all of them were busy; evicted if one waited for its caller: idle, its body not sent, or its answer not read.',
+      help: 'Connections closed because MAX_CONNECTIONS were open: refused, or evicted while they waited for their caller.',
       labelNames: ['how'],
       registers,
     })
     this.rejections = new Counter({
       name: 'http_connections_broken_off_total',
-      help: 'Connections closed because of their input: not HTTP, a head that is too large, a request that did not arrive in time, CONNECT, too many pipelined requests.',
+      help: 'Connections closed because of their input, such as no HTTP, a head too large, a request too slow, or too many in a row.',
       labelNames: ['why'],
       registers,
     })
     new Gauge({
       name: 'http_connections',
-      help: 'Open connections by state: busy with a request, or idle.',
+      help: 'Open connections: busy with a request, or idle.',
       labelNames: ['state'],
       registers,
       collect() {

@@ -12,7 +12,7 @@ export class LogMetrics {
     const dropped = () => this.stdout.dropped
     new Counter({
       name: 'log_lines_dropped_total',
-      help: 'Log lines that were dropped because the reader of the log had stopped.',
+      help: "Log lines that were dropped because the log's reader had stopped.",
       registers: [registry],
       collect() {
         this.reset()

@@ -12,7 +12,7 @@ export class PoolMetrics {
   constructor(@Inject(METRICS_REGISTRY) registry: Registry, transactions: TransactionRunner, readiness: Readiness) {
     new Gauge({
       name: 'database_available',
-      help: '0 while the database is known to be unavailable for reads or for writes, and such requests are refused at once; otherwise 1.',
+      help: '0 while the database is known to be unavailable for reads or writes, which are refused at once; otherwise 1.',
       labelNames: ['use'],
       registers: [registry],
       collect() {
@@ -35,7 +35,7 @@ export class PoolMetrics {
     })
     new Gauge({
       name: 'background_failures_in_row',
-      help: 'Failures of repeated work in the background since it last succeeded.',
+      help: 'Failures in a row of work in the background.',
       labelNames: ['task'],
       registers: [registry],
       collect() {
@@ -53,7 +53,7 @@ export class PoolMetrics {
     const waited = { read: waits.labels({ use: 'read' }), write: waits.labels({ use: 'write' }) }
     const statements = new Histogram({
       name: 'database_statement_seconds',
-      help: 'Time that the database took to answer a statement, or several that were sent together.',
+      help: "The database's time for a statement, or for several that were sent together.",
       buckets: BUCKETS_SECONDS,
       registers: [registry],
     })

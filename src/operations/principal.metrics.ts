@@ -12,7 +12,7 @@ export class PrincipalMetrics {
     const registers = [registry]
     new Gauge({
       name: 'http_principal_requests',
-      help: 'Requests in progress by principal: working, or waiting for their turn with the body unread.',
+      help: 'Requests in progress: working, or waiting for their turn with the body unread.',
       labelNames: ['principal', 'state'],
       registers,
       collect() {

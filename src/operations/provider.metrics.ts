@@ -11,7 +11,7 @@ export class ProviderMetrics {
     if (oidc === undefined) return
     new Gauge({
       name: 'identity_provider_available',
-      help: "0 if the last read of the identity provider's keys failed, otherwise 1. They are read every 10 min, every 30 s after a failure.",
+      help: "0 if the last read of the identity provider's keys failed, otherwise 1.",
       registers: [registry],
       collect() {
         this.set(keys.away ? 0 : 1)

@@ -17,7 +17,7 @@ export class RefusalMetrics {
     const registers = [registry]
     this.refusals = new Counter({
       name: 'http_refusals_total',
-      help: 'Requests answered with a problem, by principal and code; the principal is empty if the caller is unknown.',
+      help: 'Requests answered with a problem; the principal is absent if the caller is unknown.',
       labelNames: ['principal', 'code'],
       registers,
     })

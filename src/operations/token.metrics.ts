@@ -19,7 +19,7 @@ export class TokenMetrics {
     })
     new Counter({
       name: 'auth_tokens_changes_total',
-      help: 'Changes of the tokens file since the start, by result: taken, or refused because the file was unusable.',
+      help: 'Changes of the tokens file: taken, or refused because it was unusable.',
       labelNames: ['result'],
       registers,
       collect() {
@@ -29,7 +29,7 @@ export class TokenMetrics {
     })
     new Gauge({
       name: 'auth_token_ends_timestamp_seconds',
-      help: 'Time at which the first of the valid tokens of a principal expires; absent if none expires.',
+      help: 'When the first valid token of a principal expires; absent if none does.',
       labelNames: ['principal'],
       registers,
       collect() {

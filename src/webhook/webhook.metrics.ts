@@ -18,7 +18,7 @@ export class WebhookMetrics {
     const registers = [registry]
     this.deliveries = new Counter({
       name: 'quota_webhook_deliveries_total',
-      help: 'Attempts of this instance to deliver an event, by endpoint and result: delivered, failed (to be tried again), given_up.',
+      help: 'Attempts of this instance to deliver an event: delivered, failed (to be tried again), given_up.',
       labelNames: ['endpoint', 'result'],
       registers,
     })
