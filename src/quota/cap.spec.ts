@@ -1,17 +1,8 @@
 import { describe, expect, it } from '@jest/globals'
 import fc from 'fast-check'
 import type { Instant } from '../time/instant.js'
-import {
-  available,
-  type CapCount,
-  countIn,
-  refusingCaps,
-  isCap,
-  limitsAt,
-  payable,
-  settleIn,
-  wouldRefuse,
-} from './cap.js'
+import { available, type CapCount, countIn, refusingCaps, isCap, payable, settleIn, wouldRefuse } from './cap.js'
+import { inForce } from './chain.js'
 import { type CycleUnit, resetsOf } from './cycle.js'
 import { type Allocation, byDrawDown, cut, draw } from './draw-down.js'
 import { beginCount, isActive, type QuotaState, remaining, roll, statusAt } from './quota.js'
@@ -104,7 +95,7 @@ class Books {
   }
 
   get limits() {
-    const { payers, caps } = limitsAt(this.quotas, this.now)
+    const { payers, caps } = inForce([this.quotas], this.now)
     return { payers: [...payers].sort(byDrawDown), caps }
   }
 
@@ -616,7 +607,7 @@ describe('a cap of any type', () => {
       quota({ id: 6, cap: 'enforce', expireAt: NOW }),
       quota({ id: 7, state: 'disabled' }),
     ]
-    const { payers, caps } = limitsAt(quotas, NOW)
+    const { payers, caps } = inForce([quotas], NOW)
     expect(payers.map(({ id }) => id)).toEqual([3])
     expect(caps.map(({ id }) => id)).toEqual([2, 4])
     expect(quotas.filter(isCap)).toHaveLength(5)

@@ -1,5 +1,5 @@
 import type { Instant } from '../time/instant.js'
-import { isActive, type QuotaState, remaining } from './quota.js'
+import { type QuotaState, remaining } from './quota.js'
 import { addUnits, countsUntil, counter, type Move, type RollingWindow, settleUnits, sumOf } from './rolling-window.js'
 
 /**
@@ -28,14 +28,6 @@ export interface Limits<Q extends QuotaState> {
 /** Is the quota a cap: does it limit consumption and pay nothing? */
 export function isCap({ cap }: QuotaState): boolean {
   return cap != null
-}
-
-/** Splits the quotas that are active at `now` into payers and caps. The quotas are rolled, in any order. */
-export function limitsAt<Q extends QuotaState>(quotas: Iterable<Q>, now: Instant): Limits<Q> {
-  const payers: Q[] = []
-  const caps: Q[] = []
-  for (const quota of quotas) if (isActive(quota, now)) (isCap(quota) ? caps : payers).push(quota)
-  return { payers, caps: caps.sort((a, b) => a.id - b.id) }
 }
 
 /**

@@ -1,8 +1,8 @@
 import type { Instant } from '../time/instant.js'
-import { type Limits, limitsAt } from './cap.js'
+import { isCap, type Limits } from './cap.js'
 import { byDrawDown } from './draw-down.js'
 import { isFollowed } from './follow.js'
-import type { QuotaState } from './quota.js'
+import { isActive, type QuotaState } from './quota.js'
 
 /**
  * What is in force for an owner over its chain (contract, §13): its payers in paying order, the owner's own in
@@ -10,9 +10,13 @@ import type { QuotaState } from './quota.js'
  * @param levels rolled quotas: those of the owner with its counts, then those of its group, of that group's parent, …
  */
 export function inForce<Q extends QuotaState>(levels: readonly Iterable<Q>[], now: Instant): Limits<Q> {
-  const found = levels.map((quotas) => limitsAt(quotas, now))
-  return {
-    payers: found.flatMap(({ payers }) => payers.filter((quota) => !isFollowed(quota)).sort(byDrawDown)),
-    caps: found.flatMap(({ caps }) => caps.filter((quota) => !isFollowed(quota))).sort((a, b) => a.id - b.id),
+  const payers: Q[] = []
+  const caps: Q[] = []
+  for (const quotas of levels) {
+    const payersOfLevel: Q[] = []
+    for (const quota of quotas)
+      if (isActive(quota, now) && !isFollowed(quota)) (isCap(quota) ? caps : payersOfLevel).push(quota)
+    for (const quota of payersOfLevel.sort(byDrawDown)) payers.push(quota)
   }
+  return { payers, caps: caps.sort((a, b) => a.id - b.id) }
 }

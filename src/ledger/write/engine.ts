@@ -635,10 +635,14 @@ export class Engine<Q extends QuotaRow> {
     { locked, gate, quotas }: Found<Q>,
   ): Promise<Map<number, readonly number[]>> {
     const chains = new Map<number, readonly number[]>()
-    const counts = new Set(quotas.filter(({ follows }) => follows !== null).map(({ id }) => id))
+    let counts: ReadonlySet<number> | undefined
+    const isCount = (quotaId: number): boolean => {
+      counts ??= new Set(quotas.filter(({ follows }) => follows !== null).map(({ id }) => id))
+      return counts.has(quotaId)
+    }
     for (const { ownerId, command } of requests) {
       if (ownerId < 0 || chains.has(ownerId)) continue
-      if (!DRAWS.has(command.kind) && !('quotaId' in command && counts.has(command.quotaId))) continue
+      if (!DRAWS.has(command.kind) && !('quotaId' in command && isCount(command.quotaId))) continue
       const groupId = locked.get(ownerId)?.groupId ?? gate.defaultGroupId
       // Without a group nothing is remembered.
       if (gate.chainsVersion > 0 && locked.has(ownerId)) this.lastGroupOf.set(ownerId, groupId)
@@ -898,6 +902,8 @@ function groupsWanted(
   requests: readonly Request[],
   { chains, also, withCounts, ...more }: GroupsOf,
 ): WantedGroups | undefined {
+  const concerns = ({ ownerId, command }: Request): boolean => ownerId < 0 || command.kind === 'follow'
+  if (chains.size + also.size === 0 && !requests.some(concerns)) return undefined
   const editedIds = [...new Set(requests.flatMap(({ ownerId }) => groupOf(ownerId) ?? []))]
   const others = [...also].flatMap((ownerId) => groupOf(ownerId) ?? [])
   // Counts of an owner in no group have left, which is written, too.
