@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { createConnection } from 'mysql2/promise'
 import { audit } from './support/audit.js'
 import { HAS_SERVER, TestDatabase } from './support/database.js'
 import { figure, SCALE } from './support/figures.js'
@@ -85,6 +86,37 @@ onServer('groups, with two instances on one database', () => {
       const seen = await Promise.all(instances.map(async (one) => (await one.get('/metrics')).text))
       const firstSeen = /^quota_owners_first_seen_total\{channel="mail"\} (\d+)$/m
       expect(seen.reduce((sum, text) => sum + Number(firstSeen.exec(text)?.[1]), 0)).toBe(2 * NEW_OWNERS)
+      expect(await audit(database)).toEqual([])
+      expect(await verified(database.url)).toEqual([])
+    },
+    PATIENCE_MS,
+  )
+
+  it(
+    'give what a due hold of a member kept to another one only under the lock of both',
+    async () => {
+      const group_id = await made(MAIL, '/groups', { name: fresh('due') })
+      await made(MAIL, '', { group_id, quota_type: 1, total: 10, expire_at: END })
+      const [holder, taker] = owners(2)
+      const members = { account_ids: [holder, taker] }
+      expect((await instance(0).post(`${MAIL.quotas}/groups/${group_id}/members`, members)).status).toBe(200)
+      // An instance whose clock is behind may be committing the hold.
+      const other = await createConnection({ uri: database.url })
+      try {
+        const held = { account_id: holder, amount: 10, ttl_seconds: 1 }
+        expect((await instance(0).post(`${MAIL.usage}/reserve`, held, fresh('hold'))).status).toBe(201)
+        await other.query('START TRANSACTION')
+        await other.query('SELECT * FROM mail_owner WHERE owner_id = ? FOR UPDATE', [holder])
+        const take = () => instance(1).post(MAIL.consume, { account_id: taker, amount: 1 }, fresh('take'))
+        let answer = await take()
+        while (answer.status === 409) answer = await take()
+        expect([answer.status, bodyOf(answer).code]).toEqual([503, 'unavailable'])
+        await other.query('ROLLBACK')
+        while (answer.status === 503) answer = await take()
+        expect(answer.status).toBe(200)
+      } finally {
+        other.destroy()
+      }
       expect(await audit(database)).toEqual([])
       expect(await verified(database.url)).toEqual([])
     },
