@@ -162,7 +162,9 @@ export function groupContract(api: ChannelApi, app: () => TestApp): void {
       bodyOf(200, await move(three.id, two.id))
       const tooDeep = await create({ name: `group ${fresh()}`, parent_id: three.id })
       expect(Object.keys(brokenFields(tooDeep))).toEqual(['parent_id'])
+      const alone = await made()
       for (const [id, parent] of [
+        [alone.id, alone.id],
         [one.id, one.id],
         [one.id, three.id],
         [two.id, three.id],
