@@ -234,7 +234,7 @@ async function hanging(parts) {
 async function feed({ admin, tested }) {
   const began = performance.now()
   await admin.query('DELETE FROM mail_event')
-  const id = `CONCAT('0193a1b2-', LPAD(HEX(seq >> 16 & 65535), 4, '0'), '-7000-8000-', LPAD(seq, 12, '0'))`
+  const id = `UNHEX(CONCAT('0193a1b2', LPAD(HEX(seq >> 16 & 65535), 4, '0'), '70008000', LPAD(seq, 12, '0')))`
   await withoutIndexes(admin, 'mail_event', () =>
     admin.query(
       `INSERT INTO mail_event (seq, position, id, type, at, owner_id, quota_id, act_id, change_id, data_json)

@@ -11,6 +11,7 @@ import { DataSource } from 'typeorm'
 import { SystemClock } from '../dist/src/clock/clock.js'
 import { loadConfig } from '../dist/src/config/config.js'
 import { dataSourceOptions } from '../dist/src/database/data-source-options.js'
+import { bytesToStore } from '../dist/src/database/bytes.js'
 import { migrate } from '../dist/src/database/migrate.js'
 import { TransactionRunner } from '../dist/src/database/transaction-runner.js'
 import { ENTITIES } from '../dist/src/entities.js'
@@ -48,8 +49,9 @@ if (Number(stored) === 0) {
   )
   const text = (number) => (sqlite ? `CAST(${number} AS TEXT)` : `CAST(${number} AS CHAR)`)
   const joined = (...parts) => (sqlite ? parts.join(' || ') : `CONCAT(${parts.join(', ')})`)
-  const uuid = (number) =>
-    joined("'01939f3e-5c00-7a6b-8c1d-'", sqlite ? `printf('%012d', ${number})` : `LPAD(${number}, 12, '0')`)
+  const digitsOf = (number, length) =>
+    sqlite ? `printf('%0${length}d', ${number})` : `LPAD(${number}, ${length}, '0')`
+  const uuid = (number) => `UNHEX(${joined("'01939f3e5c007a6b8c1d'", digitsOf(number, 12))})`
   // A day of changes and operations for each thousandth of them.
   const day = (number) =>
     sqlite
@@ -77,19 +79,19 @@ if (Number(stored) === 0) {
     `INSERT INTO mail_allocation (operation_id, position, quota_id, cycle_seq, amount) SELECT ${uuid('n')}, 0, 1 + (n * 7919) % 1000, 0, 1`,
   )
   await fill(
-    `INSERT INTO mail_act (id, kind, owner_id, operation_id, caller, idempotency_key, deduplication_key, request_hash, amount, answer, request_id, at)
-     SELECT ${uuid('n')}, 'consume', 1 + (n * 7919) % 1000, ${uuid('n')}, 'mailer', ${joined("'key-'", text('n'))}, ${text('n')}, 'x', 1, '{}', 'r', ${day('n')}`,
+    `INSERT INTO mail_act (id, kind, owner_id, operation_id, caller, idempotency_key, deduplication_key, request_hash, amount, answer, request_text, at)
+     SELECT ${uuid('n')}, 'consume', 1 + (n * 7919) % 1000, ${uuid('n')}, 'mailer', ${joined("'key-'", text('n'))}, UNHEX(${digitsOf('n', 32)}), NULL, 1, '{}', 'r', ${day('n')}`,
   )
   // As many consumes that have one row.
   const plainId = (number) => uuid(number).replace('01939f3e', '01939f3f')
   await fill(
-    `INSERT INTO mail_act (id, kind, owner_id, caller, idempotency_key, deduplication_key, request_hash, amount, answer, request_id, at, plain_owner_id, plain_quota_id, cycle_seq, owner_remaining)
-     SELECT ${plainId('n')}, 'consume', 1 + (n * 7919) % 1000, 'mailer', ${joined("'plain-'", text('n'))}, ${joined("'p'", text('n'))}, '', 1, '', 'r', ${day('n')},
+    `INSERT INTO mail_act (id, kind, owner_id, caller, idempotency_key, deduplication_key, request_hash, amount, answer, request_text, at, plain_owner_id, plain_quota_id, cycle_seq, owner_remaining)
+     SELECT ${plainId('n')}, 'consume', 1 + (n * 7919) % 1000, 'mailer', ${joined("'plain-'", text('n'))}, UNHEX(${joined("'f'", digitsOf('n', 31))}), NULL, 1, '', 'r', ${day('n')},
        1 + (n * 7919) % 1000, 1 + (n * 7919) % 1000, 0, 1`,
   )
   // The one key to look up, as the service would have stored it.
   await dataSource.query('UPDATE mail_act SET deduplication_key = ? WHERE idempotency_key = ?', [
-    deduplicationKeyFor('mailer', 'key-42'),
+    bytesToStore(deduplicationKeyFor('mailer', 'key-42')),
     'key-42',
   ])
   const hour = 3_600_000

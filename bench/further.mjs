@@ -162,8 +162,10 @@ export async function upkeep({ quick, seconds, pairs }) {
     await grow(admin, { quotas: 20_000, acts })
     await instance.stop()
     const set = (values) => admin.query(`UPDATE mail_ledger_state SET ${values}, holder = NULL, held_until = NULL`)
-    const at = async () => (await admin.query('SELECT folded_to, removed_to FROM mail_ledger_state'))[0][0]
-    const left = async () => Number((await admin.query("SELECT COUNT(*) AS n FROM mail_act WHERE id < '0194'"))[0][0].n)
+    const at = async () =>
+      (await admin.query('SELECT HEX(folded_to) AS folded_to, removed_to FROM mail_ledger_state'))[0][0]
+    const left = async () =>
+      Number((await admin.query("SELECT COUNT(*) AS n FROM mail_act WHERE id < X'0194'"))[0][0].n)
     const figures = { rest: [], folding: [], removing: [] }
     const during = async (name, env, state) => {
       await set(state)
@@ -177,20 +179,16 @@ export async function upkeep({ quick, seconds, pairs }) {
       return found
     }
     // The latest time that totals can reach, in the form of an id.
-    const reach = () =>
-      (Date.now() - 180_000)
-        .toString(16)
-        .padStart(12, '0')
-        .replace(/(.{8})(.{4})/, '$1-$2-0000-0000-000000000000')
+    const reach = () => (Date.now() - 180_000).toString(16).padStart(12, '0').padEnd(32, '0')
     for (let pair = 0; pair < pairs; pair += 1) {
-      await during('rest', {}, `folded_to = '${reach()}', removed_to = '2099-01-01'`)
-      const { folded_to: reached } = await during('folding', {}, "folded_to = ''")
-      if (reached === '' || reached >= '0194') throw new Error(`nothing was added up during the load: ${reached}`)
+      await during('rest', {}, `folded_to = X'${reach()}', removed_to = '2099-01-01'`)
+      const { folded_to: reached } = await during('folding', {}, `folded_to = X'${'0'.repeat(32)}'`)
+      if (/^0+$/.test(reached) || reached >= '0194') throw new Error(`nothing was added up during the load: ${reached}`)
       const before = await left()
       const { removed_to: removed } = await during(
         'removing',
         { RETENTION_DAYS: '30' },
-        `folded_to = '${reach()}', removed_to = NULL`,
+        `folded_to = X'${reach()}', removed_to = NULL`,
       )
       if (removed !== null || (await left()) === before) throw new Error('nothing was removed during the load')
     }

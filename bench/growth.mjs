@@ -47,10 +47,10 @@ export async function grow(admin, { quotas, acts, from = BEGIN, every = 1 / 65_5
   await admin.query('INSERT INTO mail_owner (owner_id) SELECT DISTINCT account_id FROM mail_quota')
   await withoutIndexes(admin, 'mail_act', () =>
     admin.query(
-      `INSERT INTO mail_act (id, kind, owner_id, caller, idempotency_key, deduplication_key, request_hash, amount, answer, request_id, at,
+      `INSERT INTO mail_act (id, kind, owner_id, caller, idempotency_key, deduplication_key, amount, answer, request_id, at,
          plain_owner_id, plain_quota_id, cycle_seq, owner_remaining)
-       SELECT LOWER(INSERT(CONCAT(LPAD(HEX(${ms}), 12, '0'), '-7000-8000-', LPAD(HEX(seq), 12, '0')), 9, 0, '-')), 'consume', 1 + seq MOD ${OWNERS}, 'bench',
-         ${key}, LEFT(SHA2(CONCAT('["key","bench","', ${key}, '"]'), 256), 32), LEFT(SHA2(CONCAT('["consume",', 1 + seq MOD ${OWNERS}, ']'), 256), 32), 1, '', CONCAT('01939f3e-5c00-7000-8000-', LPAD(seq, 12, '0')), DATE_ADD('1970-01-01', INTERVAL (${ms}) * 1000 MICROSECOND),
+       SELECT UNHEX(CONCAT(LPAD(HEX(${ms}), 12, '0'), '70008000', LPAD(HEX(seq), 12, '0'))), 'consume', 1 + seq MOD ${OWNERS}, 'bench',
+         ${key}, UNHEX(LEFT(SHA2(CONCAT('["key","bench","', ${key}, '"]'), 256), 32)), 1, '', UNHEX(CONCAT('01939f3e5c0070008000', LPAD(seq, 12, '0'))), DATE_ADD('1970-01-01', INTERVAL (${ms}) * 1000 MICROSECOND),
          1 + seq MOD ${OWNERS}, 1 + seq MOD ${OWNERS}, 0, 1 FROM seq_1_to_${acts}`,
     ),
   )

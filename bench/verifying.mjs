@@ -3,6 +3,7 @@
  * server also generates the totals, as upkeep would have left them. It must find no contradiction.
  */
 import { spawn } from 'node:child_process'
+import { idText } from '../dist/src/database/bytes.js'
 import { startMariaDb } from '../scripts/mariadb.mjs'
 import { grow, SERVER } from './growth.mjs'
 import { service } from './processes.mjs'
@@ -51,14 +52,14 @@ export async function fillLedger(admin, plain, quotas = 2 * OWNERS) {
   const holds = Math.floor(plain / PLAIN_A_HOLD)
   const ms = `${FROM} + FLOOR(seq * ${MONTH_MS / holds})`
   const id = (last, later = 0) =>
-    `LOWER(INSERT(CONCAT(LPAD(HEX(${ms} + ${later}), 12, '0'), '-7000-9${last}00-', LPAD(HEX(seq), 12, '0')), 9, 0, '-'))`
+    `UNHEX(CONCAT(LPAD(HEX(${ms} + ${later}), 12, '0'), '70009${last}00', LPAD(HEX(seq), 12, '0')))`
   const at = (later = 0) => `DATE_ADD('1970-01-01', INTERVAL (${ms} + ${later}) * 1000 MICROSECOND)`
   const owner = `1 + seq MOD ${OWNERS}`
   const end = "'2025-06-01'"
   const act = (kind, key, last, later, units) =>
-    `INSERT INTO mail_act (id, kind, owner_id, operation_id, caller, idempotency_key, deduplication_key, request_hash, amount, default_amount, answer, request_id, at)
+    `INSERT INTO mail_act (id, kind, owner_id, operation_id, caller, idempotency_key, deduplication_key, request_hash, amount, default_amount, answer, request_text, at)
      SELECT ${id(last, later)}, '${kind}', ${owner}, ${id(0)}, 'bench', ${key === null ? 'NULL' : `CONCAT('${key}-', seq)`},
-       LEFT(SHA2(${key === null ? `CONCAT('["settle","', ${id(0)}, '"]')` : `CONCAT('["key","bench","${key}-', seq, '"]')`}, 256), 32), '', ${units}, NULL,
+       UNHEX(LEFT(SHA2(${key === null ? `CONCAT('["settle","', ${idText('mysql', id(0))}, '"]')` : `CONCAT('["key","bench","${key}-', seq, '"]')`}, 256), 32)), NULL, ${units}, NULL,
        REPEAT('x', 300), 'bench', ${at(later)} FROM seq_1_to_${holds}`
   await admin.query(act('reserve', 'hold', 0, 0, 3))
   await admin.query(act('commit', null, 1, 1_000, 2))
@@ -89,7 +90,7 @@ export async function fillLedger(admin, plain, quotas = 2 * OWNERS) {
     `UPDATE mail_quota q JOIN (SELECT quota_id, SUM(charged) - SUM(refunded) AS used FROM posted GROUP BY quota_id) p ON p.quota_id = q.id SET q.used = p.used`,
   )
   await admin.query(
-    `REPLACE INTO mail_ledger_state (id, folded_to) SELECT 1, LOWER(INSERT(CONCAT(LPAD(HEX(${FROM + 2 * MONTH_MS}), 12, '0'), '-0000-0000-000000000000'), 9, 0, '-'))`,
+    `REPLACE INTO mail_ledger_state (id, folded_to) SELECT 1, UNHEX(CONCAT(LPAD(HEX(${FROM + 2 * MONTH_MS}), 12, '0'), REPEAT('0', 20)))`,
   )
   // A version is explained by its changes: these quotas were created before the oldest change that is left.
   await admin.query(

@@ -63,7 +63,7 @@ try {
   await instance.stop()
 
   instance = await service(url, { ...STEADY, RETENTION_DAYS: String(KEPT_DAYS) })
-  const oldest = async () => timeOf((await admin.query('SELECT MIN(id) AS id FROM mail_act'))[0][0].id)
+  const oldest = async () => timeOf((await admin.query('SELECT HEX(MIN(id)) AS id FROM mail_act'))[0][0].id)
   const removing = await watched(
     instance,
     'removed',
@@ -115,11 +115,11 @@ async function consuming({ port, token }) {
 }
 
 async function stateOf(admin) {
-  return (await admin.query('SELECT folded_to FROM mail_ledger_state'))[0][0]
+  return (await admin.query('SELECT HEX(folded_to) AS folded_to FROM mail_ledger_state'))[0][0]
 }
 
 function timeOf(id) {
-  return Number.parseInt(`${id.slice(0, 8)}${id.slice(9, 13)}`, 16) || 0
+  return Number.parseInt(id.slice(0, 12), 16) || 0
 }
 
 async function sizeOf(admin, table) {

@@ -62,9 +62,17 @@ SET SESSION group_concat_max_len = 1000000;
 SELECT CONCAT('RENAME TABLE ', GROUP_CONCAT('\`', table_schema, '\`.\`', table_name, '\` TO \`',
   CASE table_schema WHEN '$database' THEN '$before' ELSE '$database' END, '\`.\`', table_name, '\`'
   ORDER BY table_schema = '$restored' SEPARATOR ', '), ';') AS sql_text
-FROM information_schema.tables WHERE table_schema IN ('$database', '$restored');
+FROM information_schema.tables WHERE table_schema IN ('$database', '$restored') AND table_type = 'BASE TABLE';
 SQL
 grep '^RENAME TABLE ' "$said" | "$@" || die "the tables could not change places. $undone"
+
+# A view cannot change places: those of the dump are made again, over the tables in their new place.
+"$@" >"$said" <<SQL || die "$database is restored, but for its views; they are in $restored"
+SELECT CONCAT('DROP VIEW IF EXISTS \`$database\`.\`', table_name, '\`; CREATE SQL SECURITY INVOKER VIEW \`$database\`.\`', table_name, '\` AS ',
+  REPLACE(view_definition, '\`$restored\`.', '\`$database\`.'), ';') AS sql_text
+FROM information_schema.views WHERE table_schema = '$restored';
+SQL
+grep '^DROP VIEW ' "$said" | "$@" || die "$database is restored, but for its views; they are in $restored"
 
 # All of its tables have gone to their place.
 echo "DROP DATABASE \`$restored\`;" | "$@" || die "$database is restored; the empty $restored is left"

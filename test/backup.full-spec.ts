@@ -298,7 +298,7 @@ onEveryStore('a dump of a server', (kind) => {
       const account = database.slice(-20)
       await query(`CREATE USER ${account}@'%' IDENTIFIED BY 'p'`)
       try {
-        await query(`GRANT SELECT ON \`${database}\`.* TO ${account}@'%'`)
+        await query(`GRANT SELECT, SHOW VIEW ON \`${database}\`.* TO ${account}@'%'`)
         access = access.map((option) => (option.startsWith('--user=') ? `--user=${account}` : option))
         env['MYSQL_PWD'] = 'p'
         expect(await dump()).toContain('-- Dump completed')

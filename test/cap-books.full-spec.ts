@@ -9,6 +9,7 @@ import { MAIL } from '../src/mail-quota/mail.channel.js'
 import { TestApp } from './support/app.js'
 import { audit } from './support/audit.js'
 import { MAIL_API } from './support/channel-api.js'
+import { readable, stored } from './support/ids.js'
 import { type Body, bodyOf, fresh, ledgerOf, stopSweepers, sweeperOf } from './support/quota-api.js'
 import { onEveryStore, type Store } from './support/store.js'
 import { mailVerifierOf, outcomesOf } from './support/verify.js'
@@ -44,7 +45,7 @@ onEveryStore('the books of caps', (kind) => {
   })
 
   const sql = async (statement: string, values: unknown[] = []): Promise<Record<string, unknown>[]> =>
-    app.app.get(DataSource).query(statement, values)
+    app.app.get(DataSource).query<Record<string, unknown>[]>(statement, stored(values)).then(readable)
   const verify = async (options?: { repair: boolean }): Promise<[string, Repaired | undefined][]> =>
     outcomesOf(mailVerifierOf(app), options)
 

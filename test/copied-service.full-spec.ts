@@ -274,12 +274,17 @@ describe(`a copy from SQLite to ${OTHER.name} and back`, () => {
 })
 
 /** Four values of a column that differ, the extremes among them. */
-function extremesOf(column: Column, one: number): string {
+function extremesOf(column: Column, one: number): string | Buffer {
   const { type, length, charset, isGenerated, databaseName } = column
   if (type === 'datetime')
     return ['0000-01-01 00:00:00.000', '0001-01-01 00:00:00.001', '1969-12-31 23:59:59.999', '9999-12-31 23:59:59.999'][
       one
     ]!
+  if (type === 'blob')
+    return Buffer.from(
+      ['00'.repeat(16), '01'.repeat(15) + '20', 'ff'.repeat(16), '7f0020'.padEnd(32, '0')][one]!,
+      'hex',
+    )
   if (type === 'varchar' || type === 'text') {
     const size = type === 'text' ? 65_535 : Number(length)
     // Without the character 0: libsql reads no further, so the service stores none.
@@ -312,7 +317,7 @@ describe(`the values of each column, from SQLite to ${OTHER.name} and back`, () 
     for (const entity of COPIED) {
       const { tableName, columns } = first.dataSource.getMetadata(entity)
       const stored = columns.filter(({ generatedType }) => generatedType === undefined)
-      const rows = [0, 1, 2, 3].map((one) => stored.map((column): string | null => extremesOf(column, one)))
+      const rows = [0, 1, 2, 3].map((one) => stored.map((column): string | Buffer | null => extremesOf(column, one)))
       // Of a table with one key column, whose extremes the others are.
       const keys = stored.filter(({ isPrimary }) => isPrimary)
       rows.push(
@@ -352,6 +357,7 @@ describe(`the values of each column, from SQLite to ${OTHER.name} and back`, () 
 })
 
 /** A key that no other row has. */
-function fifth({ type }: Column): string {
+function fifth({ type }: Column): string | Buffer {
+  if (type === 'blob') return Buffer.alloc(16, 5)
   return type === 'datetime' ? '2026-11-21 12:00:00.000' : type === 'bigint' ? '77' : 'fifth'
 }

@@ -60,9 +60,9 @@ describe(`the copy command, from SQLite to ${OTHER.name}`, () => {
     const target = await OTHER.openEmpty()
     await copying(source.url, target.url, 'equal    mail_quota')
     const to = await Opened.of(target)
-    const [{ id }] = await to.dataSource.query("SELECT id FROM mail_act WHERE kind = 'consume'")
+    const [{ id }] = await to.dataSource.query("SELECT HEX(id) AS id FROM mail_act WHERE kind = 'consume'")
     for (const sql of [
-      `UPDATE mail_act SET caller = 'Admin', amount = amount + 1 WHERE id = '${id}'`,
+      `UPDATE mail_act SET caller = 'Admin', amount = amount + 1 WHERE id = X'${id}'`,
       "UPDATE mail_quota SET label = 'Ünicode ' WHERE id = 2",
       'DELETE FROM mail_change WHERE id = 1',
       'INSERT INTO sms_owner (owner_id) VALUES (999999)',

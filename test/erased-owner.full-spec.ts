@@ -2,12 +2,14 @@ import { afterAll, beforeAll, describe, expect } from '@jest/globals'
 import { DataSource } from 'typeorm'
 import { hashOf, newToken } from '../src/auth/token.js'
 import { Erasure } from '../src/change-set/erasure.js'
+import { bytesToStore, idFromStore } from '../src/database/bytes.js'
 import { TransactionRunner } from '../src/database/transaction-runner.js'
 import { LEASE_MS } from '../src/change-set/leased-change-set.js'
 import { CHANNELS } from '../src/entities.js'
 import { deduplicationKeyFor } from '../src/ledger/store/command.js'
 import { AUTH_TOKENS, type Sent, TestApp } from './support/app.js'
 import { changeSetSuite } from './support/change-set/suite.js'
+import { readable } from './support/ids.js'
 import { type Body, bodyOf, fresh, ledgerOf, refusal, stopSweepers } from './support/quota-api.js'
 import { it } from './support/scoped.js'
 import { forEveryChannel, type Store } from './support/store.js'
@@ -35,7 +37,7 @@ forEveryChannel('forgetting an owner', (kind, channels) => {
     await store.drop()
   })
 
-  const query = async (sql: string): Promise<Body[]> => app.app.get(DataSource).query(sql)
+  const query = async (sql: string): Promise<Body[]> => readable(await app.app.get(DataSource).query<Body[]>(sql))
 
   /** Every value of every table, by table and column: a column that is added later is searched, too. */
   async function everything(): Promise<[place: string, value: unknown][]> {
@@ -209,14 +211,16 @@ forEveryChannel('forgetting an owner', (kind, channels) => {
       const hashes = [...keys, setKey].flatMap((one) =>
         ['admin', String(OWNER)].map((name) => deduplicationKeyFor(name, one)),
       )
-      const texts = [`Zoë Ünique ${n}`, `key-${n}-`, `request-${n}-`, ...hashes]
+      // `readable` shows the bytes of a hash as those of an id.
+      const shown = hashes.map((hash) => idFromStore(bytesToStore(hash)))
+      const texts = [`Zoë Ünique ${n}`, `key-${n}-`, `request-${n}-`, ...hashes, ...shown]
       // The search finds what is there.
       expect(await placesOf(texts)).toEqual(
         expect.arrayContaining(
           [
             'act.idempotency_key',
             'act.deduplication_key',
-            'act.request_id',
+            'act.request_text',
             'act.answer',
             'change.after_json',
             'change.request_id',

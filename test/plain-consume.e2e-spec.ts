@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, it } from '@jest/globals'
 import { DataSource } from 'typeorm'
 import { TestApp } from './support/app.js'
 import { type ChannelApi, MAIL_API, SMS_API } from './support/channel-api.js'
+import { stored } from './support/ids.js'
 import { bodyOf, fresh, stopSweepers } from './support/quota-api.js'
 import { onEveryStore, type Store } from './support/store.js'
 
@@ -76,7 +77,7 @@ onEveryStore('a consume in one row', (kind) => {
       conditions.map(async (of) => {
         const [row] = await dataSource.query<{ n: number | string }[]>(
           `SELECT COUNT(*) AS n FROM ${api.channel}_${of}`,
-          [id],
+          stored([id]),
         )
         return Number(row?.n)
       }),

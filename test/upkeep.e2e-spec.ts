@@ -13,6 +13,7 @@ import { MAIL } from '../src/mail-quota/mail.channel.js'
 import { TestApp } from './support/app.js'
 import { type ChannelApi, MAIL_API, SMS_API } from './support/channel-api.js'
 import { TestClock } from './support/clock.js'
+import { stored } from './support/ids.js'
 import {
   type Body,
   bodyOf,
@@ -481,7 +482,7 @@ forEveryChannel('upkeep', (kind, channels) => {
     const { foldedTo } = await upkeep.totals.state()
     const dataSource = app.app.get(DataSource)
     const reach = async (id: string): Promise<unknown> =>
-      dataSource.query(`UPDATE sms_ledger_state SET folded_to = '${id}'`)
+      dataSource.query('UPDATE sms_ledger_state SET folded_to = ?', stored([id]))
     await upkeep.round()
     await reach(firstIdAt(app.clock.now() + 5_000_000))
     try {
@@ -510,20 +511,23 @@ forEveryChannel('upkeep', (kind, channels) => {
       await app.post(MAIL_API.reserve, { account_id: owner, amount: 3, ttl_seconds: 30 }, { key: `k${fresh()}` }),
     )
     const upkeep = upkeepOf(app, MAIL_API)
-    const stored = async (): Promise<unknown> => {
+    const kept = async (): Promise<unknown> => {
       const dataSource = app.app.get(DataSource)
       const [quota] = await dataSource.query<{ state: string }[]>(`SELECT state FROM mail_quota WHERE id = ${id}`)
-      const holds = await dataSource.query<object[]>(`SELECT 1 FROM mail_hold WHERE operation_id = '${held.id}'`)
+      const holds = await dataSource.query<object[]>(
+        'SELECT 1 FROM mail_hold WHERE operation_id = ?',
+        stored([held.id]),
+      )
       return { quota: quota?.state, holds: holds.length, foldedTo: (await upkeep.totals.state()).foldedTo }
     }
-    const before = await stored()
+    const before = await kept()
     app.clock.steadyMs = STEADY_MS - 1
     try {
       app.clock.pass(40 * DAY)
       await sweeperOf(app, MAIL_API).sweep()
       await upkeep.round()
       await fold()
-      expect(await stored()).toEqual(before)
+      expect(await kept()).toEqual(before)
       // What is asked for is answered by the time all the same.
       expect(bodyOf(200, await app.get(`${MAIL_API.quotas}/${id}`)).status).toBe('expired')
       expect((await series(`account_id=${owner}&from=2027-07-10T00:00:00Z`))[0]?.charged).toBe(5)
@@ -531,7 +535,7 @@ forEveryChannel('upkeep', (kind, channels) => {
       app.clock.steadyMs = STEADY_FOR_REMOVAL_MS - 1
       await sweeperOf(app, MAIL_API).sweep()
       await upkeep.round()
-      expect(await stored()).toMatchObject({ quota: 'expired', holds: 0 })
+      expect(await kept()).toMatchObject({ quota: 'expired', holds: 0 })
       expect(bodyOf(200, await app.get(`${MAIL_API.usage}?account_id=${owner}`)).items).toHaveLength(2)
     } finally {
       app.clock.steadyMs = Infinity

@@ -10,6 +10,7 @@ import { MAIL } from '../src/mail-quota/mail.channel.js'
 import { TestApp } from './support/app.js'
 import { MAIL_API } from './support/channel-api.js'
 import { SCALE } from './support/figures.js'
+import { readable, stored } from './support/ids.js'
 import { type Body, bodyOf, fresh, stopSweepers } from './support/quota-api.js'
 import { onEveryStore, type Store } from './support/store.js'
 import { linesOf, mailVerifierOf, outcomesOf } from './support/verify.js'
@@ -44,7 +45,7 @@ onEveryStore('verify --repair', (kind) => {
   })
 
   const sql = async (statement: string, values: unknown[] = []): Promise<Record<string, unknown>[]> =>
-    app.app.get(DataSource).query(statement, values)
+    app.app.get(DataSource).query<Record<string, unknown>[]>(statement, stored(values)).then(readable)
   const lines = async (): Promise<string[]> => linesOf(mailVerifierOf(app))
   const repair = async (): Promise<[string, Repaired | undefined][]> =>
     outcomesOf(mailVerifierOf(app), { repair: true })

@@ -19,6 +19,7 @@ import { runNode } from './support/command.js'
 import { HttpClient } from './support/http-client.js'
 import { Instance } from './support/instance.js'
 import { SCALE } from './support/figures.js'
+import { readable, stored } from './support/ids.js'
 import { bodyOf, fresh, stopSweepers, sweeperOf } from './support/quota-api.js'
 import { it } from './support/scoped.js'
 import { onEveryStore, type Store } from './support/store.js'
@@ -138,7 +139,7 @@ const DAMAGES: Damage[] = [
   { damage: 'the event of an update is deleted', rules: ['event'], table: 'event', where: "type = 'quota.updated' AND quota_id = ?", of: 'total' },
   { damage: 'the event of a delete is deleted', rules: ['event'], table: 'event', where: "type = 'quota.deleted' AND quota_id = ?", of: 'deleted' },
   { damage: 'an event names another quota', rules: ['event'], table: 'event', where: THRESHOLD, of: 'total', set: { quota_id: 'quota_id + 1000000' } },
-  { damage: 'an event names another act', rules: ['event'], table: 'event', where: THRESHOLD, of: 'total', set: { act_id: `'${NO_OPERATION}'` } },
+  { damage: 'an event names another act', rules: ['event'], table: 'event', where: THRESHOLD, of: 'total', set: { act_id: `X'${NO_OPERATION.replaceAll('-', '')}'` } },
   { damage: 'a change is deleted', rules: ['version', 'event', 'settings'], table: 'change', where: "action = 'update' AND quota_id = ?", of: 'total' },
   { damage: 'a change names another owner', rules: ['change', 'version', 'event'], table: 'change', where: "action = 'create' AND quota_id = ?", of: 'total', set: { owner_id: 'owner_id + 1000000' } },
   { damage: 'a change names no quota', rules: ['change', 'version', 'event', 'settings'], table: 'change', where: "action = 'delete' AND quota_id = ?", of: 'deleted', set: { quota_id: 'quota_id + 1000000' } },
@@ -172,7 +173,7 @@ const DAMAGES: Damage[] = [
 
   // Named: operations and acts.
   { damage: 'an act has another amount than its operation', rules: ['operation_act'], ...ofAct('released', { amount: 'amount + 1' }) },
-  { damage: 'an act names another operation', rules: ['operation_act', 'operation_missing'], ...ofAct('released', { operation_id: `'${NO_OPERATION}'` }) },
+  { damage: 'an act names another operation', rules: ['operation_act', 'operation_missing'], ...ofAct('released', { operation_id: `X'${NO_OPERATION.replaceAll('-', '')}'` }) },
   { damage: 'a refunded consume has no operation row', rules: ['operation_missing', 'counters'], ...ofOperation('refunded') },
   { damage: 'a reservation has no operation row', rules: ['operation_missing', 'counters'], ...ofOperation('committed') },
   { damage: 'charged is more than the acts say', rules: ['operation_state', 'counters'], ...ofOperation('committed', { charged: 'charged + 1' }) },
@@ -187,8 +188,8 @@ const DAMAGES: Damage[] = [
   { damage: 'an open hold has no row', rules: ['hold'], table: 'hold', where: 'operation_id = ?', of: 'open' },
   { damage: 'a hold ends at another time', rules: ['hold'], table: 'hold', where: 'operation_id = ?', of: 'open', set: { expires_at: FUTURE } },
   { damage: 'a settled hold has a row', rules: ['hold'], table: 'hold', where: '', of: 'committed', insert: `?, owner_id, ${FUTURE}` },
-  { damage: 'a hold has no operation', rules: ['stray'], table: 'hold', where: '', of: 'owner', insert: `'${NO_OPERATION}', ?, ${FUTURE}` },
-  { damage: 'an allocation has no operation', rules: ['stray'], table: 'allocation', where: '', of: 'total', insert: `'${NO_OPERATION}', 0, ?, 0, 5, NULL` },
+  { damage: 'a hold has no operation', rules: ['stray'], table: 'hold', where: '', of: 'owner', insert: `X'${NO_OPERATION.replaceAll('-', '')}', ?, ${FUTURE}` },
+  { damage: 'an allocation has no operation', rules: ['stray'], table: 'allocation', where: '', of: 'total', insert: `X'${NO_OPERATION.replaceAll('-', '')}', 0, ?, 0, 5, NULL` },
   { damage: 'a plain consume has an allocation', rules: ['stray'], table: 'allocation', where: '', of: 'plain', insert: '?, 0, 1, 0, 5, NULL' },
   { damage: 'a hold is settled twice', rules: ['key', 'settled_once'], table: 'act', where: "operation_id = ? AND kind = 'commit'", of: 'committed', insert: 'copy' },
   { damage: 'a key has two acts', rules: ['key', 'counters'], table: 'act', where: 'id = ?', of: 'plain', insert: 'copy' },
@@ -256,7 +257,7 @@ onEveryStore('verify', (kind) => {
   }
 
   const sql = async (statement: string, values: unknown[] = []): Promise<Record<string, unknown>[]> =>
-    dataSource.query(statement, values)
+    dataSource.query<Record<string, unknown>[]>(statement, stored(values)).then(readable)
 
   async function quota(api: ChannelApi, owner: number, body: object): Promise<number> {
     return bodyOf(201, await app.post(api.quotas, { [api.owner]: owner, ...body })).id
@@ -514,7 +515,7 @@ onEveryStore('verify', (kind) => {
     await sql(kind.name === 'SQLite' ? `DROP INDEX "${name}"` : `ALTER TABLE ${tableName} DROP INDEX \`${name}\``)
     const told = async () => (await findings(SMS_API)).map(({ rule, found }) => [rule, found])
     expect(await told()).toEqual([['key_index', 'none, and 0 keys occur in several acts']])
-    await sql(`UPDATE sms_act SET ${KEY} = 'x' WHERE kind = 'create'`)
+    await sql(`UPDATE sms_act SET ${KEY} = X'${'01'.repeat(16)}' WHERE kind = 'create'`)
     expect((await told())[0]).toEqual(['key_index', 'none, and one key occurs in several acts'])
     await sql(`UPDATE sms_act SET ${KEY} = NULL WHERE kind = 'create'`)
     await sql(`CREATE UNIQUE INDEX \`${name}\` ON ${tableName} (${KEY})`)

@@ -9,6 +9,7 @@ import { v7 } from 'uuid'
 
 const uri = process.env.DATABASE_URL.replace(/^mariadb:/, 'mysql:')
 const pool = createPool({ uri, connectionLimit: 10, multipleStatements: true, dateStrings: true, timezone: 'Z' })
+const bytes = (id) => Buffer.from(id.replaceAll('-', ''), 'hex')
 const app = express()
 app.disable('x-powered-by')
 app.set('etag', false)
@@ -17,7 +18,7 @@ app.use(express.json())
 app.post('/consume', async (request, response) => {
   const { account_id: accountId, amount } = request.body
   const key = request.headers['idempotency-key']
-  const once = hash('sha256', JSON.stringify(['key', 'bench', key])).slice(0, 32)
+  const once = hash('sha256', JSON.stringify(['key', 'bench', key]), 'buffer').subarray(0, 16)
   const connection = await pool.getConnection()
   try {
     const [[, , quotas, acts]] = await connection.query(
@@ -35,20 +36,19 @@ app.post('/consume', async (request, response) => {
     const [id, at] = [v7(), new Date().toISOString()]
     const remaining = quotas.reduce((sum, { total, used, reserved }) => sum + total - used - reserved, -amount)
     await connection.query(
-      'INSERT INTO mail_act (id, kind, owner_id, caller, idempotency_key, deduplication_key, request_hash, amount, answer, request_id, at, plain_owner_id, plain_quota_id, cycle_seq, owner_remaining) ' +
+      'INSERT INTO mail_act (id, kind, owner_id, caller, idempotency_key, deduplication_key, amount, answer, request_id, at, plain_owner_id, plain_quota_id, cycle_seq, owner_remaining) ' +
         'VALUES (?); UPDATE mail_quota SET used = ? WHERE id = ?; COMMIT',
       [
         [
-          id,
+          bytes(id),
           'consume',
           accountId,
           'bench',
           key,
           once,
-          '',
           amount,
           '',
-          v7(),
+          bytes(v7()),
           at.slice(0, 23).replace('T', ' '),
           accountId,
           paying.id,

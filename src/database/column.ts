@@ -1,6 +1,7 @@
 import type { ColumnOptions, ValueTransformer } from 'typeorm'
 import { formatWindow, parseWindow, type RollingWindow } from '../quota/rolling-window.js'
 import type { Instant } from '../time/instant.js'
+import { bytesToStore, hexFromStore, idFromStore } from './bytes.js'
 
 /**
  * Reads a time in the form that both drivers return: the text `2026-12-01 00:00:00.000`, in UTC. All years from 0000 to
@@ -56,6 +57,23 @@ export const WINDOW = {
 
 /** An integer within ±(2^53-1); `number` in the entity. */
 export const INTEGER = { type: 'bigint', transformer: integer } as const satisfies ColumnOptions
+
+function bytes(fromStore: (bytes: unknown) => string): { type: 'blob'; transformer: ValueTransformer } {
+  return {
+    // BINARY(16) on servers; this is the only type that TypeORM knows on every store.
+    type: 'blob',
+    transformer: {
+      from: (value: unknown) => (value === null ? null : fromStore(value)),
+      to: (value: string | null | undefined) => (value == null ? value : bytesToStore(value)),
+    },
+  }
+}
+
+/** An id in 16 bytes; a UUID in lower case in the entity. Null is null. */
+export const ID = bytes(idFromStore)
+
+/** A hash in 16 bytes; hexadecimal digits in the entity. */
+export const HASH = bytes(hexFromStore)
 
 const ASCII = { charset: 'ascii', collation: 'ascii_bin' } as const
 const UNICODE = { charset: 'utf8mb4', collation: 'utf8mb4_bin' } as const

@@ -1,12 +1,11 @@
-import type { DataSource, EntityMetadata, EntityTarget, ObjectLiteral } from 'typeorm'
-import type { RollingWindow } from '../quota/rolling-window.js'
-import { INSTANT, instantFromStore, instantToStore, WINDOW } from './column.js'
+import type { DataSource, EntityMetadata, EntityTarget, ObjectLiteral, ValueTransformer } from 'typeorm'
+import { HASH, ID, INSTANT, instantFromStore, instantToStore, WINDOW } from './column.js'
 
 /** The SQL dialect of a store. */
 export type Dialect = 'mysql' | 'sqlite'
 
 /** A value that both drivers can bind. */
-export type Scalar = string | number | null
+export type Scalar = string | number | Buffer | null
 
 /** A row from the driver, by column name. */
 export type RawRow = Record<string, unknown>
@@ -17,7 +16,7 @@ interface Field {
   readonly name: string
   /** The same, quoted. */
   readonly column: string
-  readonly kind: 'instant' | 'integer' | 'text' | 'window'
+  readonly kind: 'instant' | 'integer' | 'text' | 'window' | 'id' | 'hash'
   /** Is it read with a row? Some columns are only for conditions. */
   readonly read: boolean
 }
@@ -69,9 +68,13 @@ export class RowCodec<T extends ObjectLiteral> {
           ? 'instant'
           : column.transformer === WINDOW
             ? 'window'
-            : column.type === 'varchar' || column.type === 'text'
-              ? 'text'
-              : 'integer',
+            : column.transformer === ID.transformer
+              ? 'id'
+              : column.transformer === HASH.transformer
+                ? 'hash'
+                : column.type === 'varchar' || column.type === 'text'
+                  ? 'text'
+                  : 'integer',
       read: column.isSelect,
     }))
     this.readFields = this.fields.filter(({ read }) => read)
@@ -241,15 +244,23 @@ function decoder(fields: readonly Field[]): (row: RawRow) => Record<string, unkn
           ? Number(value)
           : kind === 'instant'
             ? instantFromStore(value as string)
-            : WINDOW.from(value as string)
+            : CONVERTED[kind as keyof typeof CONVERTED].from(value)
     }
     return entity
   }
 }
 
 function bound(kind: Field['kind'], value: unknown): Scalar {
-  if (kind === 'window') return WINDOW.to(value as RollingWindow | null | undefined)
-  return kind === 'instant' && typeof value === 'number' ? instantToStore(value) : ((value ?? null) as Scalar)
+  if (value == null) return null
+  if (kind === 'instant') return typeof value === 'number' ? instantToStore(value) : (value as string)
+  return kind === 'text' || kind === 'integer' ? (value as Scalar) : (CONVERTED[kind].to(value) as Scalar)
+}
+
+/** The columns whose form in the store differs. */
+const CONVERTED: Readonly<Record<'window' | 'id' | 'hash', ValueTransformer>> = {
+  window: WINDOW,
+  id: ID.transformer,
+  hash: HASH.transformer,
 }
 
 const ASCII = /^[\0-\x7f]*$/
@@ -264,8 +275,9 @@ export function quote(name: string): string {
 
 /** The maximum size of a value in the text of a statement, in bytes. */
 export function sizeOf(value: Scalar): number {
-  // A UTF-16 unit takes three bytes at most, an escaped one two; a number has 17 digits, signs and an exponent at most.
-  return typeof value === 'string' ? 3 * value.length + 2 : 24
+  // A UTF-16 unit takes three bytes at most, an escaped one two; a number has 17 digits, signs and an exponent at most;
+  // bytes are in hexadecimal digits.
+  return typeof value === 'string' ? 3 * value.length + 2 : Buffer.isBuffer(value) ? 2 * value.length + 3 : 24
 }
 
 /** `?, ?, ?` for a list of values. */

@@ -20,6 +20,16 @@ export class SqliteFile extends Database {
     super(path, options)
   }
 
+  /** libsql would take the bytes of an only value for named values, and end the process: it gets values as a list. */
+  override prepare(sql: string): never {
+    const statement = super.prepare(sql)
+    const [all, run] = [statement.all.bind(statement), statement.run.bind(statement)]
+    statement.all = (...values) => all(values)
+    statement.run = (...values) => run(values)
+    // Its declared type depends on a type parameter, which no subclass can state.
+    return statement as never
+  }
+
   override close(): this {
     try {
       const [result] = this.pragma('wal_checkpoint(TRUNCATE)') as { busy: number }[]

@@ -1,5 +1,5 @@
-import type { DataSource, EntityMetadata, EntityTarget, ObjectLiteral } from 'typeorm'
-import { INSTANT } from './column.js'
+import type { ColumnType, DataSource, EntityMetadata, EntityTarget, ObjectLiteral } from 'typeorm'
+import { ID, INSTANT } from './column.js'
 import type { Lease } from './lease.js'
 import { type Dialect, insertStatements, quote, type RawRow, type Scalar } from './row-codec.js'
 import type { Statement, Transaction } from './session.js'
@@ -15,14 +15,14 @@ const OTHER_BYTES = 24
 /** A lease belongs to an instance of its store: it is read as if nobody had it. */
 const LEASE = { holder: true, heldUntil: true } satisfies Record<keyof Lease, true>
 
-/** A row as it is stored: the text of each value, in order of the table's columns; null is NULL. */
+/** A row as it is stored, in order of the table's columns: the text of each value, bytes in hex; null is NULL. */
 export type StoredRow = readonly (string | null)[]
 
 interface StoredColumn {
   readonly name: string
   /** The name, quoted. */
   readonly sql: string
-  readonly kind: 'integer' | 'ascii' | 'unicode'
+  readonly kind: 'integer' | 'ascii' | 'unicode' | 'bytes'
   readonly isLease: boolean
 }
 
@@ -51,7 +51,7 @@ export class StoredTable {
         {
           name: databaseName,
           sql: quote(databaseName),
-          kind: charset === 'utf8mb4' ? 'unicode' : charset === 'ascii' || type === INSTANT.type ? 'ascii' : 'integer',
+          kind: kindOf(type, charset),
           isLease: propertyName in LEASE,
         },
       ]),
@@ -94,7 +94,7 @@ export class StoredTable {
   /** Inserts rows. */
   async insert(transaction: Transaction, rows: readonly StoredRow[]): Promise<void> {
     const { statementBytes } = transaction
-    const values = rows.map((row) => [...row])
+    const values = rows.map((row) => this.columns.map((column, place) => bound(column, row[place] ?? null)))
     for (const statement of insertStatements(this.head, this.tuple, values, statementBytes))
       await transaction.execute(statement.sql, statement.values)
   }
@@ -142,9 +142,12 @@ export class StoredTable {
     limit: number,
   ): Promise<StoredRow[]> {
     const { dialect } = transaction
-    const columns = this.columns.map(({ sql, isLease }) =>
-      isLease ? `NULL AS ${sql}` : dialect === 'sqlite' ? `CAST(t.${sql} AS TEXT) AS ${sql}` : `t.${sql}`,
-    )
+    const columns = this.columns.map(({ sql, kind, isLease }) => {
+      if (isLease) return `NULL AS ${sql}`
+      // On SQLite, HEX of null is empty.
+      if (kind === 'bytes') return `NULLIF(HEX(t.${sql}), '') AS ${sql}`
+      return dialect === 'sqlite' ? `CAST(t.${sql} AS TEXT) AS ${sql}` : `t.${sql}`
+    })
     // With the alias, since SQLite would order by the text.
     const order = this.keys.map((key) => `${compared(dialect, key)} ${direction}`)
     const sorted = this.keys.some((key) => compared(dialect, key) !== `t.${key.sql}`)
@@ -161,7 +164,7 @@ export class StoredTable {
     const keys = this.keys.map((key) => ({
       column: compared(dialect, key),
       value: placeholder(dialect, key),
-      bound: row[this.columns.indexOf(key)] ?? null,
+      bound: bound(key, row[this.columns.indexOf(key)] ?? null),
     }))
     if (dialect === 'sqlite') {
       const [columns, values] = [keys.map(({ column }) => column), keys.map(({ value }) => value)]
@@ -195,6 +198,16 @@ export async function approximateRows(transaction: Transaction, table: string): 
 /** A server's collations ignore trailing blanks; the few tables with a key of any language are sorted by bytes. */
 function compared(dialect: Dialect, { sql, kind }: StoredColumn): string {
   return dialect === 'mysql' && kind === 'unicode' ? `CAST(t.${sql} AS BINARY)` : `t.${sql}`
+}
+
+function kindOf(type: ColumnType, charset: string | undefined): StoredColumn['kind'] {
+  if (type === ID.type) return 'bytes'
+  return charset === 'utf8mb4' ? 'unicode' : charset === 'ascii' || type === INSTANT.type ? 'ascii' : 'integer'
+}
+
+/** The value that a text of `StoredRow` stands for. */
+function bound({ kind }: StoredColumn, text: string | null): Scalar {
+  return kind === 'bytes' && text !== null ? Buffer.from(text, 'hex') : text
 }
 
 /** Text that is compared with a number would become a floating-point number. */

@@ -56,8 +56,8 @@ export class Opened implements CopySide {
     const listed = columns
       .filter(({ generatedType }) => generatedType === undefined)
       .map(
-        ({ databaseName: name }) =>
-          `HEX(CAST(\`${name}\` AS ${type})) AS \`${name}\`, \`${name}\` IS NULL AS \`${name}?\``,
+        ({ databaseName: name, type: kept }) =>
+          `HEX(${kept === 'blob' ? `\`${name}\`` : `CAST(\`${name}\` AS ${type})`}) AS \`${name}\`, \`${name}\` IS NULL AS \`${name}?\``,
       )
     const rows: object[] = await this.dataSource.query(`SELECT ${listed.join(', ')} FROM ${table}`)
     return rows.map((row) => Object.values(row).join()).sort()

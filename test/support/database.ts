@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { createPool, type Pool, type RowDataPacket } from 'mysql2/promise'
 import { findMariaDb, type MariaDbOptions, type MariaDbServer, startMariaDb } from '../../scripts/mariadb.mjs'
 import { guard } from './guard.js'
+import { readable } from './ids.js'
 import { opened } from './opened.js'
 
 const given = process.env['TEST_DATABASE_URL']
@@ -97,7 +98,7 @@ export class TestDatabase {
 
   async rows<T extends object = Record<string, unknown>>(sql: string, values: unknown[] = []): Promise<T[]> {
     const [rows] = await this.pool.query<RowDataPacket[]>(sql, values)
-    return rows as T[]
+    return readable(rows as T[])
   }
 
   async execute(sql: string, values: unknown[] = []): Promise<void> {

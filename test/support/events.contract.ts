@@ -1,11 +1,13 @@
 import { describe, expect, it } from '@jest/globals'
 import { DataSource } from 'typeorm'
+import { v7 } from 'uuid'
 import { channelToken } from '../../src/channel-api/ledger.module.js'
 import { EventSequencer } from '../../src/ledger/feed/event-sequencer.js'
 import { Upkeep } from '../../src/ledger/upkeep/upkeep.js'
 import type { QuotaRow } from '../../src/ledger/rows/quota.entity.js'
 import type { TestApp } from './app.js'
 import type { ChannelApi } from './channel-api.js'
+import { stored } from './ids.js'
 import { type Body, bodyOf, brokenFields, fresh, ledgerOf, refusal } from './quota-api.js'
 
 const RESET = '2026-12-01T00:00:00.000Z'
@@ -261,33 +263,32 @@ export function eventsContract(api: ChannelApi, app: () => TestApp): void {
       if (dataSource.options.type === 'better-sqlite3') return
       const sequencer = app().app.get<EventSequencer<QuotaRow>>(channelToken({ name: api.channel }, EventSequencer))
       const owner = fresh()
-      const { id } = await made(total(owner))
+      const { id: quota } = await made(total(owner))
       const table = `${api.channel}_event`
-      const insert = (name: string): string =>
+      const [slowId, quickId, laterId] = [v7(), v7(), v7()]
+      const insert = (id: string): [string, unknown[]] => [
         `INSERT INTO ${table} (id, type, at, owner_id, quota_id, act_id, data_json) ` +
-        `VALUES ('${name}', 'quota.updated', '2026-11-21 12:00:00.000', ${owner}, ${id}, '${name}', '{}')`
+          `VALUES (?, 'quota.updated', '2026-11-21 12:00:00.000', ${owner}, ${quota}, ?, '{}')`,
+        stored([id, id]),
+      ]
       const [slow, quick] = [dataSource.createQueryRunner(), dataSource.createQueryRunner()]
       try {
         const from = await latest()
         await slow.startTransaction()
-        await slow.query(insert(`slow-${owner}`))
+        await slow.query(...insert(slowId))
         await quick.startTransaction()
-        await quick.query(insert(`quick-${owner}`))
+        await quick.query(...insert(quickId))
         await quick.commitTransaction()
         const first = await page(`?after=${from}`)
-        expect(first.items.map((event: Body) => event.id)).toEqual([`quick-${owner}`])
-        await quick.query(insert(`later-${owner}`))
+        expect(first.items.map((event: Body) => event.id)).toEqual([quickId])
+        await quick.query(...insert(laterId))
         const second = await page(`?after=${first.next_after}`)
-        expect(second.items.map((event: Body) => event.id)).toEqual([`later-${owner}`])
+        expect(second.items.map((event: Body) => event.id)).toEqual([laterId])
         await slow.commitTransaction()
         await sequencer.number()
         const third = await page(`?after=${second.next_after}`)
-        expect(third.items.map((event: Body) => event.id)).toEqual([`slow-${owner}`])
-        expect((await page(`?after=${from}`)).items.map((event: Body) => event.id)).toEqual([
-          `quick-${owner}`,
-          `later-${owner}`,
-          `slow-${owner}`,
-        ])
+        expect(third.items.map((event: Body) => event.id)).toEqual([slowId])
+        expect((await page(`?after=${from}`)).items.map((event: Body) => event.id)).toEqual([quickId, laterId, slowId])
       } finally {
         await slow.release()
         await quick.release()

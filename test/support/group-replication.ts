@@ -221,7 +221,7 @@ const ACCOUNTS = [
   'GRANT REPLICATION SLAVE, CONNECTION_ADMIN, BACKUP_ADMIN, GROUP_REPLICATION_STREAM ON *.* TO joiner@127.0.0.1',
   // The rights that docs/run/database.md gives to the service.
   `CREATE USER quota@127.0.0.1 IDENTIFIED BY '${PASSWORD}'`,
-  'GRANT SELECT, INSERT, UPDATE, DELETE, CREATE, ALTER, INDEX ON quota.* TO quota@127.0.0.1',
+  'GRANT SELECT, INSERT, UPDATE, DELETE, CREATE, CREATE VIEW, ALTER, INDEX ON quota.* TO quota@127.0.0.1',
 ]
   .map((statement) => `${statement};\n`)
   .join('')

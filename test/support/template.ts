@@ -71,7 +71,7 @@ async function dumped(url: string): Promise<string> {
     for (const row of await ask('SHOW TABLES')) {
       const table = String(Object.values(row)[0])
       const [made] = await ask('SHOW CREATE TABLE ??', table)
-      statements.push(String(made?.['Create Table']))
+      statements.push(String(made?.['Create Table'] ?? made?.['Create View']))
       for (const stored of await ask('SELECT * FROM ??', table)) {
         const columns = Object.keys(stored).map((column) => connection.escapeId(column))
         // TypeORM stores the database's name with the definition of a computed column.

@@ -2,8 +2,11 @@ import type { MigrationInterface, QueryRunner } from 'typeorm'
 import {
   ascii,
   asciiText,
+  bytes16,
+  createViews,
   createTables,
   dropTables,
+  dropViews,
   generated,
   initially,
   instant,
@@ -13,6 +16,7 @@ import {
   type TableText,
   unicode,
   unicodeText,
+  type ViewText,
 } from './tables.js'
 
 /** A channel, as migrations know it. */
@@ -46,14 +50,60 @@ export class Baseline1796000000000 implements MigrationInterface {
 /** Creates the tables of a channel as this migration does; for the migration of a later channel. */
 export async function createChannel(runner: QueryRunner, channel: MigratedChannel): Promise<void> {
   await createTables(runner, tablesOf(channel))
-  await insertRow(runner, `${channel.prefix}_ledger_gate`, "1, '', NULL, 0")
+  await createViews(runner, viewsOf(channel))
+  await insertRow(runner, `${channel.prefix}_ledger_gate`, `1, ${NO_ID}, NULL, 0`)
   await insertRow(runner, `${channel.prefix}_event_feed`, '1, 0, 0')
 }
 
 /** Drops the tables of a channel. */
 export async function dropChannel(runner: QueryRunner, channel: MigratedChannel): Promise<void> {
+  await dropViews(runner, viewsOf(channel))
   await dropTables(runner, tablesOf(channel))
 }
+
+/** Acts and changes for people: ids as text, and names as callers have them. No code reads them. */
+function viewsOf({ prefix }: MigratedChannel): readonly ViewText[] {
+  return [
+    {
+      name: `${prefix}_ledger`,
+      from: `${prefix}_act`,
+      columns: (text) => ({
+        id: text('id'),
+        at: 'at',
+        kind: 'kind',
+        owner_id: 'owner_id',
+        quota_id: 'COALESCE(quota_id, plain_quota_id)',
+        operation_id: `CASE WHEN plain_owner_id IS NULL THEN ${text('operation_id')} ELSE ${text('id')} END`,
+        amount: 'amount',
+        owner_remaining: 'owner_remaining',
+        caller: 'COALESCE(caller_name, caller)',
+        idempotency_key: 'idempotency_key',
+        request_id: `COALESCE(${text('request_id')}, request_text)`,
+        act_id: 'id',
+      }),
+    },
+    {
+      name: `${prefix}_changes`,
+      from: `${prefix}_change`,
+      columns: () => ({
+        id: 'id',
+        at: 'at',
+        action: 'action',
+        owner_id: 'owner_id',
+        quota_id: 'quota_id',
+        group_id: 'group_id',
+        caller: 'COALESCE(actor_name, actor)',
+        request_id: 'request_id',
+        before_json: 'before_json',
+        after_json: 'after_json',
+        change_set_id: 'change_set_id',
+      }),
+    },
+  ]
+}
+
+/** The nil UUID, which is less than every id. */
+const NO_ID = `X'${'0'.repeat(32)}'`
 
 /** Inserts the one row of a table, unless an aborted attempt has. */
 async function insertRow(runner: QueryRunner, table: string, values: string): Promise<void> {
@@ -161,21 +211,22 @@ function tablesOf({ prefix, ownerColumn, userColumn }: MigratedChannel): readonl
     {
       name: `${prefix}_act`,
       columns: {
-        id: key(ascii(36)),
+        id: key(bytes16),
         kind: ascii(8),
         owner_id: integer,
         quota_id: nullable(integer),
-        operation_id: nullable(ascii(36)),
+        operation_id: nullable(bytes16),
         caller: ascii(64),
         caller_name: nullable(unicode(64)),
         caller_id: nullable(ascii(37)),
         idempotency_key: nullable(ascii(255)),
-        deduplication_key: nullable(ascii(32)),
-        request_hash: ascii(32),
+        deduplication_key: nullable(bytes16),
+        request_hash: nullable(bytes16),
         amount: nullable(integer),
         default_amount: nullable(integer),
         answer: unicodeText,
-        request_id: ascii(128),
+        request_id: nullable(bytes16),
+        request_text: nullable(ascii(128)),
         at: instant,
         plain_owner_id: nullable(integer),
         plain_quota_id: nullable(integer),
@@ -189,7 +240,7 @@ function tablesOf({ prefix, ownerColumn, userColumn }: MigratedChannel): readonl
     {
       name: `${prefix}_operation`,
       columns: {
-        id: key(ascii(36)),
+        id: key(bytes16),
         owner_id: integer,
         kind: ascii(8),
         state: ascii(10),
@@ -205,7 +256,7 @@ function tablesOf({ prefix, ownerColumn, userColumn }: MigratedChannel): readonl
     {
       name: `${prefix}_allocation`,
       columns: {
-        operation_id: key(ascii(36)),
+        operation_id: key(bytes16),
         position: key({ type: 'smallint' }),
         quota_id: integer,
         cycle_seq: integer,
@@ -216,7 +267,7 @@ function tablesOf({ prefix, ownerColumn, userColumn }: MigratedChannel): readonl
     },
     {
       name: `${prefix}_hold`,
-      columns: { operation_id: key(ascii(36)), owner_id: key(integer), expires_at: instant },
+      columns: { operation_id: key(bytes16), owner_id: key(integer), expires_at: instant },
       indexes: [['owner_id', 'expires_at'], ['expires_at']],
     },
     {
@@ -295,7 +346,7 @@ function tablesOf({ prefix, ownerColumn, userColumn }: MigratedChannel): readonl
       name: `${prefix}_ledger_state`,
       columns: {
         id: key(integer),
-        folded_to: ascii(36),
+        folded_to: bytes16,
         begins_at: nullable(instant),
         removed_to: nullable(instant),
         holder: nullable(ascii(36)),
@@ -306,7 +357,7 @@ function tablesOf({ prefix, ownerColumn, userColumn }: MigratedChannel): readonl
       name: `${prefix}_ledger_gate`,
       columns: {
         id: key(integer),
-        closed_to: ascii(36),
+        closed_to: bytes16,
         default_group_id: nullable(integer),
         chains_version: initially(0, integer),
       },
@@ -320,13 +371,13 @@ function tablesOf({ prefix, ownerColumn, userColumn }: MigratedChannel): readonl
       columns: {
         seq: generated,
         position: nullable(integer),
-        id: ascii(36),
+        id: bytes16,
         type: ascii(32),
         at: instant,
         owner_id: integer,
         group_id: nullable(integer),
         quota_id: nullable(integer),
-        act_id: nullable(ascii(36)),
+        act_id: nullable(bytes16),
         change_id: nullable(integer),
         label: nullable(unicode(120)),
         until_at: nullable(instant),

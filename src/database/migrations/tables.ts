@@ -1,4 +1,5 @@
 import { type QueryRunner, Table, type TableColumnOptions } from 'typeorm'
+import { idText } from '../bytes.js'
 
 /** A column without its name; the same on every store. */
 export type ColumnText = Omit<TableColumnOptions, 'name'>
@@ -34,6 +35,8 @@ const UNICODE = { charset: 'utf8mb4', collation: 'utf8mb4_bin' }
 export const ascii = (length: number): ColumnText => ({ type: 'varchar', length: String(length), ...ASCII })
 /** Text of any language with a maximum length in code points. */
 export const unicode = (length: number): ColumnText => ({ type: 'varchar', length: String(length), ...UNICODE })
+/** An id or a hash. */
+export const bytes16: ColumnText = { type: 'binary', length: '16' }
 /** ASCII text with at most 65,535 bytes. */
 export const asciiText: ColumnText = { type: 'text', ...ASCII }
 /** Text of any language with at most 65,535 bytes. */
@@ -54,6 +57,34 @@ export async function createTables(runner: QueryRunner, tables: readonly TableTe
     await runner.createTable(tableOf(runner, table), true, false, true)
     if (table.check !== undefined && !isSqlite(runner)) await addCheck(runner, table.name, table.check)
   }
+}
+
+/** A view of one table. */
+export interface ViewText {
+  readonly name: string
+  readonly from: string
+  /** Expressions by name, in order. @param text gives that for the text of an id */
+  readonly columns: (text: (column: string) => string) => Readonly<Record<string, string>>
+}
+
+/** Creates those of the views that do not exist. They are read with the rights of the reader. */
+export async function createViews(runner: QueryRunner, views: readonly ViewText[]): Promise<void> {
+  const sqlite = isSqlite(runner)
+  for (const { name, from, columns } of views) {
+    // The views of MySQL know no IF NOT EXISTS, and TypeORM finds none on SQLite.
+    if (!sqlite && (await runner.hasTable(name))) continue
+    const selected = Object.entries(columns((column) => idText(sqlite ? 'sqlite' : 'mysql', column)))
+      .map(([column, expression]) => `${expression} AS ${column}`)
+      .join(', ')
+    await runner.query(
+      `CREATE ${sqlite ? 'VIEW IF NOT EXISTS' : 'SQL SECURITY INVOKER VIEW'} ${name} AS SELECT ${selected} FROM ${from}`,
+    )
+  }
+}
+
+/** Drops those of the views that exist. */
+export async function dropViews(runner: QueryRunner, views: readonly ViewText[]): Promise<void> {
+  for (const { name } of views) await runner.query(`DROP VIEW IF EXISTS ${name}`)
 }
 
 /** Drops those of the tables that exist, the last one first. */
@@ -81,8 +112,9 @@ function tableOf(runner: QueryRunner, { name, columns, indexes = [], unique = []
   })
 }
 
-/** SQLite compares text by bytes, and generates keys of type INTEGER only. */
+/** SQLite compares text by bytes, generates keys of type INTEGER only, and has one type of bytes. */
 function inSqlite({ charset: _, collation: __, ...column }: ColumnText): ColumnText {
+  if (column.type === bytes16.type) return { ...column, type: 'blob', length: '' }
   return column.isGenerated === true ? { ...column, type: 'integer' } : column
 }
 

@@ -1,6 +1,7 @@
 import type { DataSource } from 'typeorm'
 import type { Clock } from '../../clock/clock.js'
 import { TimeSlice } from '../../clock/time-slice.js'
+import { bytesToStore, idFromStore } from '../../database/bytes.js'
 import { instantFromStore } from '../../database/column.js'
 import { type Dialect, placeholders, type RawRow, type Scalar } from '../../database/row-codec.js'
 import type { Reads, TransactionRunner } from '../../database/transaction-runner.js'
@@ -266,7 +267,7 @@ export class CapTrialReader<Q extends QuotaRow> {
   private async read(question: Question, part: Part, queue: ActQueue): Promise<void> {
     await this.everyPage(question, 'plain', part, (rows) => this.addPlain(question, rows, queue))
     await this.everyPage(question, 'inRows', part, async (rows) => {
-      for (const acts of groupBy(rows, (row) => row['id']).values()) {
+      for (const acts of groupBy(rows, (row) => idFromStore(row['id'])).values()) {
         if (question.slice.spent) await question.slice.next()
         this.addOperation(question, acts, queue)
       }
@@ -278,7 +279,7 @@ export class CapTrialReader<Q extends QuotaRow> {
       if (slice.spent) await slice.next()
       const at = instantFromStore(row['at'] as string)
       if (at < start || at > now) continue
-      queue.push(row['id'] as string, { at, countedAt: undefined, used: Number(row['amount']), reserved: 0 })
+      queue.push(idFromStore(row['id']), { at, countedAt: undefined, used: Number(row['amount']), reserved: 0 })
     }
   }
 
@@ -290,15 +291,16 @@ export class CapTrialReader<Q extends QuotaRow> {
     if (countedAt < start || countedAt > now) return
     const held = Number(first['amount'])
     let isOpen = first['expires_at'] !== null
-    for (const { kind, act_id: id, at: text, units: moved } of acts) {
+    for (const { kind, act_id: actId, at: text, units: moved } of acts) {
+      const id = idFromStore(actId)
       if (kind === 'commit' || kind === 'release') isOpen = false
       const at = instantFromStore(text as string)
       const units = Number(moved)
       if (at > now) continue
-      if (kind === 'consume') queue.push(id as string, { at, countedAt: undefined, used: units, reserved: 0 })
-      else if (kind === 'reserve') queue.push(id as string, { at, countedAt: undefined, used: 0, reserved: units })
-      else if (kind === 'refund') queue.push(id as string, { at, countedAt, used: -units, reserved: 0 })
-      else queue.push(id as string, { at, countedAt, used: kind === 'commit' ? units : 0, reserved: -held })
+      if (kind === 'consume') queue.push(id, { at, countedAt: undefined, used: units, reserved: 0 })
+      else if (kind === 'reserve') queue.push(id, { at, countedAt: undefined, used: 0, reserved: units })
+      else if (kind === 'refund') queue.push(id, { at, countedAt, used: -units, reserved: 0 })
+      else queue.push(id, { at, countedAt, used: kind === 'commit' ? units : 0, reserved: -held })
     }
     const endsAt = isOpen ? instantFromStore(first['expires_at'] as string) : Infinity
     if (endsAt <= now) queue.push('', { at: endsAt, countedAt, used: 0, reserved: -held })
@@ -325,13 +327,13 @@ export class CapTrialReader<Q extends QuotaRow> {
           values,
         )
         await take(rows)
-        const ids = new Set(rows.map((row) => row['id'] as string))
+        const ids = new Set(rows.map((row) => idFromStore(row['id'])))
         const last = rows.reduce<RawRow | undefined>(later, undefined)
         if (ids.size < size || last === undefined) {
           const done = within?.ownerId ?? Infinity
           ownerIds = ownerIds.filter((ownerId) => ownerId > done)
           within = undefined
-        } else within = { ownerId: Number(last['owner_id']), after: last['id'] as string }
+        } else within = { ownerId: Number(last['owner_id']), after: idFromStore(last['id']) }
       }
     }
   }
@@ -366,7 +368,7 @@ export class CapTrialReader<Q extends QuotaRow> {
       from: table,
       where: `s.${ownerId} IN (${placeholders(ownerIds)}) AND s.${id} ${after === undefined ? '>=' : '>'} ? AND s.${id} < ?`,
       order: `s.${ownerId}, s.${id}`,
-      values: [...ownerIds, after ?? firstIdAt(from), firstIdAt(to)],
+      values: [...ownerIds, bytesToStore(after ?? firstIdAt(from)), bytesToStore(firstIdAt(to))],
     }
   }
 
@@ -388,7 +390,7 @@ export class CapTrialReader<Q extends QuotaRow> {
 function later(one: RawRow | undefined, other: RawRow): RawRow {
   if (one === undefined) return other
   const difference = Number(one['owner_id']) - Number(other['owner_id'])
-  return difference > 0 || (difference === 0 && (one['id'] as string) >= (other['id'] as string)) ? one : other
+  return difference > 0 || (difference === 0 && idFromStore(one['id']) >= idFromStore(other['id'])) ? one : other
 }
 
 function added(one: Refused, other: Refused): Refused {

@@ -1,5 +1,6 @@
 import type { DataSource } from 'typeorm'
 import type { Clock } from '../../clock/clock.js'
+import { bytesToStore, idFromStore } from '../../database/bytes.js'
 import type { Condition, RowCodec } from '../../database/row-codec.js'
 import { SharedReads } from '../../database/shared-reads.js'
 import type { Transaction, TransactionRunner } from '../../database/transaction-runner.js'
@@ -326,8 +327,8 @@ export class UsageReader<Q extends QuotaRow> {
     const { act } = this.store
     const id = `p.${act.column('id')}`
     return [
-      { sql: `${id} >= ? AND p.${act.column('caps')} LIKE ?`, values: [firstId, namingCap(quotaId)] },
-      ...(lastId === undefined ? [] : [{ sql: `${id} <= ?`, values: [lastId] }]),
+      { sql: `${id} >= ? AND p.${act.column('caps')} LIKE ?`, values: [bytesToStore(firstId), namingCap(quotaId)] },
+      ...(lastId === undefined ? [] : [{ sql: `${id} <= ?`, values: [bytesToStore(lastId)] }]),
     ]
   }
 
@@ -395,8 +396,8 @@ function within(arm: Arm, before: string | undefined, end: string | undefined): 
     ...arm,
     conditions: [
       ...arm.conditions,
-      ...(before === undefined ? [] : [{ sql: `${arm.id} < ?`, values: [before] }]),
-      ...(end === undefined ? [] : [{ sql: `${arm.id} >= ?`, values: [end] }]),
+      ...(before === undefined ? [] : [{ sql: `${arm.id} < ?`, values: [bytesToStore(before)] }]),
+      ...(end === undefined ? [] : [{ sql: `${arm.id} >= ?`, values: [bytesToStore(end)] }]),
     ],
   }
 }
@@ -421,7 +422,7 @@ async function newestIn(
     `${newest.join(' UNION ')} ORDER BY id DESC ${window}`,
     arms.flatMap(({ conditions }) => conditions.flatMap(({ values }) => values)),
   )
-  return rows.map((row) => String(row['id']))
+  return rows.map((row) => idFromStore(row['id']))
 }
 
 /** The smallest UUIDv7 of an id's millisecond. */

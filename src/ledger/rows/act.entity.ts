@@ -1,5 +1,6 @@
 import { Column, Index, PrimaryColumn } from 'typeorm'
-import { ascii, INSTANT, INTEGER, unicode, UNICODE_TEXT } from '../../database/column.js'
+import { isId } from '../../database/bytes.js'
+import { ascii, HASH, ID, INSTANT, INTEGER, unicode, UNICODE_TEXT } from '../../database/column.js'
 import type { Instant } from '../../time/instant.js'
 
 /** The kinds of acts. */
@@ -45,7 +46,7 @@ export abstract class ActRow {
    * UUIDv7, created when the request arrived, so that a rerun recognizes its own act. A consume's or reserve's act and
    * operation share it.
    */
-  @PrimaryColumn(ascii(36))
+  @PrimaryColumn(ID)
   id!: string
 
   @Column(ascii(8))
@@ -57,7 +58,7 @@ export abstract class ActRow {
   @Column({ ...INTEGER, name: 'quota_id', nullable: true })
   quotaId!: number | null
 
-  @Column({ ...ascii(36), name: 'operation_id', nullable: true })
+  @Column({ ...ID, name: 'operation_id', nullable: true })
   operationId!: string | null
 
   /** The principal's name, for display (`storedName`). */
@@ -77,16 +78,20 @@ export abstract class ActRow {
   idempotencyKey!: string | null
 
   /**
-   * 128 bits of SHA-256 in hex: of a caller's key with its caller, or of the settlement of a hold. Null if the act may
-   * repeat.
+   * 128 bits of SHA-256: of a caller's key with its caller, or of the settlement of a hold. Null if the act may repeat.
+   * Among 10^12 keys of a channel, the probability that two are equal is 10^-15; a caller who looks for two of its own
+   * keys with one hash needs 2^64 attempts, and then gets the first answer for the second.
    */
   @Index({ unique: true })
-  @Column({ ...ascii(32), name: 'deduplication_key', nullable: true })
+  @Column({ ...HASH, name: 'deduplication_key', nullable: true })
   deduplicationKey!: string | null
 
-  /** The hash of the request without its amount; empty in a plain consume, whose owner determines it. */
-  @Column({ ...ascii(32), name: 'request_hash' })
-  requestHash!: string
+  /**
+   * 128 bits of the hash of the request without its amount; null in a plain consume, whose owner determines it, and if
+   * it was erased.
+   */
+  @Column({ ...HASH, name: 'request_hash', nullable: true })
+  requestHash!: string | null
 
   /** The units of the act; null for acts on settings. */
   @Column({ ...INTEGER, nullable: true })
@@ -103,8 +108,13 @@ export abstract class ActRow {
   @Column(UNICODE_TEXT)
   answer!: string
 
-  @Column({ ...ascii(128), name: 'request_id' })
-  requestId!: string
+  /** The request's id, if it is a UUID in lower case: every one that the service generates is. */
+  @Column({ ...ID, name: 'request_id', nullable: true })
+  requestId!: string | null
+
+  /** The request's id, if it is any other text. */
+  @Column({ ...ascii(128), name: 'request_text', nullable: true })
+  requestText!: string | null
 
   @Column(INSTANT)
   at!: Instant
@@ -131,4 +141,12 @@ export abstract class ActRow {
 }
 
 /** An act in the form of answers, however it is stored. */
-export type Act = Omit<ActRow, 'plainOwnerId' | 'plainQuotaId' | 'cycleSeq' | 'ownerRemaining' | 'caps'>
+export type Act = Omit<
+  ActRow,
+  'requestId' | 'requestText' | 'plainOwnerId' | 'plainQuotaId' | 'cycleSeq' | 'ownerRemaining' | 'caps'
+> & { readonly requestId: string }
+
+/** The columns of a request's id. */
+export function requestColumns(requestId: string): Pick<ActRow, 'requestId' | 'requestText'> {
+  return isId(requestId) ? { requestId, requestText: null } : { requestId: null, requestText: requestId }
+}

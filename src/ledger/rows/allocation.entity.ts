@@ -1,5 +1,5 @@
 import { Column, Index, PrimaryColumn } from 'typeorm'
-import { ascii, INSTANT, INTEGER } from '../../database/column.js'
+import { ID, INSTANT, INTEGER } from '../../database/column.js'
 import type { Allocation } from '../../quota/draw-down.js'
 import type { Instant } from '../../time/instant.js'
 
@@ -9,7 +9,7 @@ import type { Instant } from '../../time/instant.js'
  */
 @Index(['quotaId', 'operationId'])
 export abstract class AllocationRow implements Allocation {
-  @PrimaryColumn({ ...ascii(36), name: 'operation_id' })
+  @PrimaryColumn({ ...ID, name: 'operation_id' })
   operationId!: string
 
   /** The position, from 0: payers in draw-down order, then caps. */

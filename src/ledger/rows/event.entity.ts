@@ -1,5 +1,5 @@
 import { Column, Index, PrimaryGeneratedColumn } from 'typeorm'
-import { ascii, INSTANT, INTEGER, UNICODE_TEXT, unicode } from '../../database/column.js'
+import { ascii, ID, INSTANT, INTEGER, UNICODE_TEXT, unicode } from '../../database/column.js'
 import type { EventType } from '../../quota/event-type.js'
 import { MAX_LABEL_LENGTH } from '../../quota/label.js'
 import type { Instant } from '../../time/instant.js'
@@ -32,7 +32,7 @@ export abstract class EventRow {
   position!: number | null
 
   /** A UUIDv7. */
-  @Column(ascii(36))
+  @Column(ID)
   id!: string
 
   @Column(ascii(32))
@@ -53,7 +53,7 @@ export abstract class EventRow {
   quotaId!: number | null
 
   /** Its act; null for an event of an owner. */
-  @Column({ ...ascii(36), name: 'act_id', nullable: true })
+  @Column({ ...ID, name: 'act_id', nullable: true })
   actId!: string | null
 
   /** Its change; null if it tells of none. */

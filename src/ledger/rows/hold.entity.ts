@@ -1,5 +1,5 @@
 import { Column, Index, PrimaryColumn } from 'typeorm'
-import { ascii, INSTANT, INTEGER } from '../../database/column.js'
+import { ID, INSTANT, INTEGER } from '../../database/column.js'
 import type { Instant } from '../../time/instant.js'
 
 /**
@@ -10,7 +10,7 @@ import type { Instant } from '../../time/instant.js'
 @Index(['ownerId', 'expiresAt'])
 @Index(['expiresAt'])
 export abstract class HoldRow {
-  @PrimaryColumn({ ...ascii(36), name: 'operation_id' })
+  @PrimaryColumn({ ...ID, name: 'operation_id' })
   operationId!: string
 
   @PrimaryColumn({ ...INTEGER, name: 'owner_id' })

@@ -1,5 +1,5 @@
 import { Column, PrimaryColumn } from 'typeorm'
-import { ascii, INTEGER } from '../../database/column.js'
+import { ID, INTEGER } from '../../database/column.js'
 
 /**
  * The id up to which a channel's acts are closed, and the state of its groups' chains; one row, which each writing
@@ -11,7 +11,7 @@ export abstract class LedgerGateRow {
   id!: number
 
   /** New acts have greater ids. */
-  @Column({ ...ascii(36), name: 'closed_to' })
+  @Column({ ...ID, name: 'closed_to' })
   closedTo!: string
 
   /** The group of every owner that is in none; null: there is no default group. */

@@ -1,5 +1,5 @@
 import { Column, PrimaryColumn } from 'typeorm'
-import { ascii, INSTANT, INTEGER } from '../../database/column.js'
+import { ascii, ID, INSTANT, INTEGER } from '../../database/column.js'
 import type { Instant } from '../../time/instant.js'
 
 /** The progress of a channel's upkeep, and its lease; one row. */
@@ -9,7 +9,7 @@ export abstract class LedgerStateRow {
   id!: number
 
   /** Acts up to this id are in the totals, later ones are not. */
-  @Column({ ...ascii(36), name: 'folded_to' })
+  @Column({ ...ID, name: 'folded_to' })
   foldedTo!: string
 
   /** The ledger is complete from this instant on; null: from its first act on. */

@@ -1,5 +1,5 @@
 import { Column, Index, PrimaryColumn } from 'typeorm'
-import { ascii, INSTANT, INTEGER } from '../../database/column.js'
+import { ascii, ID, INSTANT, INTEGER } from '../../database/column.js'
 import type { Instant } from '../../time/instant.js'
 
 export const OPERATION_KINDS = ['consume', 'reserve'] as const
@@ -14,7 +14,7 @@ export type OperationState = (typeof OPERATION_STATES)[number]
 @Index(['ownerId', 'id'])
 export abstract class OperationRow {
   /** UUIDv7, so that newest first is by id. */
-  @PrimaryColumn(ascii(36))
+  @PrimaryColumn(ID)
   id!: string
 
   @Column({ ...INTEGER, name: 'owner_id', update: false })

@@ -1,5 +1,6 @@
 import type { DataSource } from 'typeorm'
 import { TimeSlice } from '../../clock/time-slice.js'
+import { bytesToStore, idFromStore } from '../../database/bytes.js'
 import { instantFromStore } from '../../database/column.js'
 import {
   type Condition,
@@ -16,7 +17,7 @@ import { rangeOf, storedForSearch } from '../../quota/label.js'
 import type { Hold } from '../../quota/refill.js'
 import { nameOf, storedName } from '../../role/principal-name.js'
 import type { Instant } from '../../time/instant.js'
-import type { Act, ActRow } from '../rows/act.entity.js'
+import { type Act, type ActRow, requestColumns } from '../rows/act.entity.js'
 import type { AllocationRow } from '../rows/allocation.entity.js'
 import type { CallerRow } from '../rows/caller.entity.js'
 import type { ChangeRow } from '../rows/change.entity.js'
@@ -450,9 +451,9 @@ export class LedgerStore<Q extends QuotaRow> {
     const rows = await transaction.rows(
       `SELECT ${id} AS id, ${ownerId} AS owner_id FROM ${operation.table} WHERE ${id} IN (${placeholders(ids)}) UNION ALL ` +
         `SELECT ${plainId}, ${plainOwnerId} FROM ${act.readByKey(transaction.dialect)} WHERE ${plainId} IN (${placeholders(ids)}) AND ${plainOwnerId} IS NOT NULL`,
-      [...ids, ...ids],
+      [...ids, ...ids].map(bytesToStore),
     )
-    return new Map(rows.map((row) => [row['id'] as string, Number(row['owner_id'])]))
+    return new Map(rows.map((row) => [idFromStore(row['id']), Number(row['owner_id'])]))
   }
 
   /** The makers of the operations: the callers of the acts with their ids. Unknown ids are omitted. */
@@ -462,9 +463,9 @@ export class LedgerStore<Q extends QuotaRow> {
     for (const part of chunks(ids)) {
       const rows = await transaction.rows(
         `SELECT ${act.column('id')} AS id, COALESCE(${act.column('callerId')}, ${act.column('caller')}) AS caller FROM ${act.table} WHERE ${act.column('id')} IN (${placeholders(part)})`,
-        part,
+        part.map(bytesToStore),
       )
-      for (const row of rows) makers.set(row['id'] as string, row['caller'] as string)
+      for (const row of rows) makers.set(idFromStore(row['id']), row['caller'] as string)
     }
     return makers
   }
@@ -475,7 +476,7 @@ export class LedgerStore<Q extends QuotaRow> {
     if (ids.length === 0) return new Map()
     const rows = await transaction.rows(
       `SELECT ${part.columns} FROM ${this.act.table} WHERE ${this.act.column('id')} IN (${placeholders(ids)})`,
-      ids,
+      ids.map(bytesToStore),
     )
     return new Map(
       rows.map((row) => {
@@ -587,7 +588,7 @@ export class LedgerStore<Q extends QuotaRow> {
     const acts = workingSet.newActs
       .map((act) => {
         const entry = plain.get(act.id)
-        return entry === undefined ? act : plainRow(act, entry)
+        return entry === undefined ? { ...act, ...requestColumns(act.requestId) } : plainRow(act, entry)
       })
       .sort((a, b) => compare(a.id, b.id))
     await this.insert(transaction, this.act, acts)
@@ -726,7 +727,7 @@ export class LedgerStore<Q extends QuotaRow> {
     const found = new Map<string, HeldBy & { hold: MutableHold }>()
     for (const row of rows) {
       if (slice.spent) await slice.next()
-      const operationId = row['id'] as string
+      const operationId = idFromStore(row['id'])
       const name = `${String(row['owner_id'])} ${operationId}`
       let held = found.get(name)
       if (held === undefined) {
@@ -743,7 +744,7 @@ export class LedgerStore<Q extends QuotaRow> {
     for (const ids of chunks(operationIds)) {
       await transaction.later(
         `UPDATE ${this.operation.table} SET ${this.operation.column('state')} = 'expired' WHERE ${this.operation.column('id')} IN (${placeholders(ids)})`,
-        ids,
+        ids.map(bytesToStore),
       )
     }
   }
@@ -752,7 +753,7 @@ export class LedgerStore<Q extends QuotaRow> {
     for (const ids of chunks(operationIds)) {
       await transaction.later(
         `DELETE FROM ${this.hold.table} WHERE ${this.hold.column('operationId')} IN (${placeholders(ids)})`,
-        ids,
+        ids.map(bytesToStore),
       )
     }
   }
@@ -847,10 +848,10 @@ export class LedgerStore<Q extends QuotaRow> {
           bound.push(first.value)
           return `${column} = ?`
         }
-        bound.push(...rows.flatMap((row) => [row.id, row.value]))
+        bound.push(...rows.flatMap((row) => [codec.bind('id', row.id), row.value]))
         return `${column} = CASE ${id} ${rows.map(() => 'WHEN ? THEN ?').join(' ')} ELSE ${column} END`
       })
-      const ids = part.map((row) => row.id)
+      const ids = part.map((row) => codec.bind('id', row.id))
       await transaction.later(`UPDATE ${codec.table} SET ${sets.join(', ')} WHERE ${id} IN (${placeholders(ids)})`, [
         ...bound,
         ...ids,
@@ -892,7 +893,7 @@ function selectBy<T extends object>(
 ): Statement {
   return {
     sql: `SELECT ${codec.columns} FROM ${codec.table} WHERE ${codec.column(property)} IN (${placeholders(keys)})`,
-    values: keys,
+    values: keys.map((key) => codec.bind(property, key)),
   }
 }
 

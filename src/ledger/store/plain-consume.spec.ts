@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals'
 import fc from 'fast-check'
 import type { CapCount } from '../../quota/cap.js'
-import type { Act } from '../rows/act.entity.js'
+import { type Act, requestColumns } from '../rows/act.entity.js'
 import type { AnyChannel } from '../rows/channel.js'
 import { storedJson } from '../rows/stored-json.js'
 import { operationView } from './answers.js'
@@ -99,7 +99,7 @@ describe('a plain consume', () => {
         const { act, entry } = consume({ ...some, ...caps })
         const stored = plainRow(act, entry)
         expect((stored.caps ?? '').length).toBeLessThanOrEqual(600)
-        expect(stored).toMatchObject({ answer: '', requestHash: '', operationId: null })
+        expect(stored).toMatchObject({ answer: '', requestHash: null, operationId: null })
         expect(wholeAct(MAIL, stored)).toMatchObject(act)
         const { wouldRefuse: _, ...operation } = entry
         expect(plainOperation(stored)).toEqual({ ...operation, plain: true })
@@ -136,7 +136,8 @@ describe('a plain consume', () => {
 
   it('is not any other act', () => {
     const { act } = consume(SOME)
-    const stored = { ...act, plainOwnerId: null, plainQuotaId: null, cycleSeq: null, ownerRemaining: null, caps: null }
+    const none = { plainOwnerId: null, plainQuotaId: null, cycleSeq: null, ownerRemaining: null, caps: null }
+    const stored = { ...act, ...requestColumns(act.requestId), ...none }
     expect(plainOperation(stored)).toBeUndefined()
     expect(wholeAct(MAIL, stored)).toMatchObject(act)
   })

@@ -1,4 +1,4 @@
-import type { Act, ActRow } from '../rows/act.entity.js'
+import { type Act, type ActRow, requestColumns } from '../rows/act.entity.js'
 import type { AnyChannel } from '../rows/channel.js'
 import { capsOf, capsText, NO_CAPS, NONE_REFUSING, refusingIn } from '../rows/counted-caps.js'
 import { storedJson } from '../rows/stored-json.js'
@@ -39,11 +39,11 @@ export function plainRow(
     callerId,
     idempotencyKey,
     deduplicationKey,
-    requestHash: '',
+    requestHash: null,
     amount,
     defaultAmount: null,
     answer: '',
-    requestId,
+    ...requestColumns(requestId),
     at,
     plainOwnerId: row.ownerId,
     plainQuotaId: paid.quotaId,
@@ -92,10 +92,11 @@ export function plainOperation(act: Pick<ActRow, (typeof PLAIN_PARTS)[number]>):
 /** Returns an act with all its columns, including those that are derived for a plain consume. */
 export function wholeAct(channel: AnyChannel, stored: ActRow): Act {
   const operation = plainOperation(stored)
-  if (operation === undefined) return stored
+  const act = { ...stored, requestId: stored.requestId ?? stored.requestText ?? '' }
+  if (operation === undefined) return act
   const { row, allocations, caps } = operation
   return {
-    ...stored,
+    ...act,
     operationId: row.id,
     requestHash: hashRequest({ kind: 'consume', amount: row.amount }, row.ownerId),
     answer: storedJson(operationView(channel, row, allocations, row.createdAt, caps, refusingIn(stored.caps))),

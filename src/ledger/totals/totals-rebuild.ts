@@ -1,3 +1,4 @@
+import { AFTER_EVERY_ID, bytesToStore, idFromStore } from '../../database/bytes.js'
 import { instantFromStore } from '../../database/column.js'
 import { placeholders, type RawRow } from '../../database/row-codec.js'
 import type { Transaction } from '../../database/transaction-runner.js'
@@ -9,7 +10,7 @@ import { oldestKept } from '../rows/refusal.entity.js'
 import { beginningOf, STEP_MS } from '../rows/utc-step.js'
 import { type Charge, USAGE_KINDS } from '../store/charge.js'
 import type { LedgerStore } from '../store/ledger-store.js'
-import { AFTER_EVERY_ID, summed, TotalsStore } from './totals-store.js'
+import { summed, TotalsStore } from './totals-store.js'
 
 /** The number of plain consumes that one statement adds up. */
 const ACTS = 20_000
@@ -160,12 +161,13 @@ export class TotalsRebuild<Q extends QuotaRow> {
           `${byText ? p('caps') : 'NULL'} AS caps, ${p('amount')} AS amount FROM ${from} ` +
           `WHERE ${ofQuota} AND ${id} > ? AND ${id} <= ? ORDER BY ${id} LIMIT ${ACTS}) s ` +
           'GROUP BY s.cycle_seq, s.caps, s.hour',
-        [byText ? ownerId : quotaId, after, last],
+        [byText ? ownerId : quotaId, bytesToStore(after), bytesToStore(last)],
       )
       read = 0
       for (const row of rows) {
         read += Number(row['n'])
-        if (String(row['id']) > after) after = String(row['id'])
+        const id = idFromStore(row['id'])
+        if (id > after) after = id
         const count = countOf(row)
         if (count === undefined) continue
         charges.push({
@@ -191,15 +193,15 @@ export class TotalsRebuild<Q extends QuotaRow> {
       const rows = await transaction.rows(
         `SELECT DISTINCT ${operationId} AS id FROM ${allocation.readBy(transaction.dialect, ['quotaId', 'operationId'])} ` +
           `WHERE ${allocation.column('quotaId')} = ? AND ${operationId} > ? ORDER BY ${operationId} LIMIT ${OPERATIONS}`,
-        [quotaId, after],
+        [quotaId, bytesToStore(after)],
       )
-      const ids = rows.map((row) => String(row['id']))
+      const ids = rows.map((row) => idFromStore(row['id']))
       const lastId = ids.at(-1)
       if (lastId === undefined) return charges
       const acts = await transaction.rows(
         `SELECT ${act.columns} FROM ${act.readBy(transaction.dialect, ['operationId'])} WHERE ${act.column('operationId')} IN (${placeholders(ids)}) ` +
           `AND ${act.column('id')} <= ? AND ${act.column('plainOwnerId')} IS NULL AND ${act.column('kind')} IN (${placeholders(USAGE_KINDS)})`,
-        [...ids, last, ...USAGE_KINDS],
+        [...[...ids, last].map(bytesToStore), ...USAGE_KINDS],
       )
       const made = await this.totals.charges(
         transaction,

@@ -1,4 +1,5 @@
 import { TimeSlice } from '../../clock/time-slice.js'
+import { AFTER_EVERY_ID, bytesToStore, idFromStore } from '../../database/bytes.js'
 import { instantFromStore } from '../../database/column.js'
 import { type Dialect, placeholders, type RawRow } from '../../database/row-codec.js'
 import type { Transaction } from '../../database/transaction-runner.js'
@@ -14,9 +15,6 @@ import { SERIES_STEPS, type UsageTotalRow } from '../rows/usage-total.entity.js'
 import { beginningOf } from '../rows/utc-step.js'
 import { type PaidOperation, type Charge, chargesOf, USAGE_KINDS, type UsageAct } from '../store/charge.js'
 import type { LedgerStore } from '../store/ledger-store.js'
-
-/** Larger than any id: ids are hexadecimal. */
-export const AFTER_EVERY_ID = 'g'
 
 /** The columns by which plain consumes are grouped. */
 const OF_PLAIN = ['plainOwnerId', 'plainQuotaId', 'cycleSeq'] as const
@@ -66,7 +64,7 @@ export class TotalsStore<Q extends QuotaRow> {
     const [row] = await transaction.rows(
       `SELECT ${gate.column('closedTo')} AS closed_to FROM ${gate.table} WHERE ${gate.column('id')} = 1`,
     )
-    return (row?.['closed_to'] as string | undefined) ?? ''
+    return row === undefined ? '' : idFromStore(row['closed_to'])
   }
 
   /** Closes acts up to an id when the transaction commits; this waits for batches that are being written. */
@@ -76,7 +74,7 @@ export class TotalsStore<Q extends QuotaRow> {
     // Sent with COMMIT, so that the lock that all batches need is held only while the server works.
     await transaction.later(
       `UPDATE ${gate.table} SET ${closedTo} = ? WHERE ${gate.column('id')} = 1 AND ${closedTo} < ?`,
-      [id, id],
+      [bytesToStore(id), bytesToStore(id)],
     )
   }
 
@@ -117,14 +115,14 @@ export class TotalsStore<Q extends QuotaRow> {
             `${column('caps')} AS caps, SUBSTR(${column('at')}, 1, 13) AS hour, SUM(${column('amount')}) AS charged ` +
             `FROM ${act.readBy(transaction.dialect, ['plainOwnerId', 'id'])} WHERE ${column('plainOwnerId')} IN (${placeholders(ownerIds)}) ` +
             `AND ${column('id')} > ? GROUP BY ${OF_PLAIN.map(column).join(', ')}, ${column('caps')}, SUBSTR(${column('at')}, 1, 13)`,
-          [...ownerIds, foldedTo],
+          [...ownerIds, bytesToStore(foldedTo)],
         )
     const plain = sums.flatMap((row) => [...chargedByQuota(row), ...chargedByCaps(row)])
     const whose = ofGroups ? '' : `AND ${column('ownerId')} IN (${placeholders(ownerIds)}) `
     const others = await transaction.rows(
       `SELECT ${act.columns} FROM ${act.readByKey(transaction.dialect)} WHERE ${column('id')} > ? AND ${column('plainOwnerId')} IS NULL ` +
         `${whose}AND ${column('kind')} IN (${placeholders(USAGE_KINDS)})`,
-      [foldedTo, ...(ofGroups ? [] : ownerIds), ...USAGE_KINDS],
+      [bytesToStore(foldedTo), ...(ofGroups ? [] : ownerIds), ...USAGE_KINDS],
     )
     const wanted = new Set(ownerIds)
     const acts = others.map((row) => act.decode(row))
@@ -155,7 +153,7 @@ export class TotalsStore<Q extends QuotaRow> {
         `FROM ${act.readByKey(dialect, 'p')} LEFT JOIN ${quota.readByKey(dialect, 'q')} ON ${payer} = ${p('plainQuotaId')} AND q.${quota.column('ownerId')} < 0 ` +
         `WHERE ${p('id')} > ? AND ${p('id')} <= ? AND ${p('at')} >= ? AND ${p('plainOwnerId')} IS NOT NULL AND (${payer} IS NOT NULL OR ${p('caps')} IS NOT NULL) ` +
         `GROUP BY ${payer}, ${cycleSeq}, ${p('caps')}, ${hour}`,
-      [after, last, act.bind('at', from)],
+      [bytesToStore(after), bytesToStore(last), act.bind('at', from)],
     )
   }
 
@@ -165,9 +163,9 @@ export class TotalsStore<Q extends QuotaRow> {
     const id = act.column('id')
     const [row] = await transaction.rows(
       `SELECT ${id} AS id FROM ${act.readByKey(transaction.dialect)} ${until === undefined ? '' : `WHERE ${id} <= ?`} ORDER BY ${id} DESC LIMIT 1`,
-      until === undefined ? [] : [until],
+      until === undefined ? [] : [bytesToStore(until)],
     )
-    return row === undefined ? undefined : String(row['id'])
+    return row === undefined ? undefined : idFromStore(row['id'])
   }
 
   /** The id of the act at position `n` in the range after one id and up to another; undefined if there are fewer. */
@@ -176,9 +174,9 @@ export class TotalsStore<Q extends QuotaRow> {
     const id = act.column('id')
     const [row] = await transaction.rows(
       `SELECT ${id} AS id FROM ${act.readByKey(transaction.dialect)} WHERE ${id} > ? AND ${id} <= ? ORDER BY ${id} LIMIT 1 OFFSET ${n - 1}`,
-      [after, until],
+      [bytesToStore(after), bytesToStore(until)],
     )
-    return row === undefined ? undefined : String(row['id'])
+    return row === undefined ? undefined : idFromStore(row['id'])
   }
 
   /**
@@ -204,7 +202,7 @@ export class TotalsStore<Q extends QuotaRow> {
           `SELECT ${ownerId}, '${step}', ${beganAt}, ${quotaId}, ${cycleSeq}, SUM(${act.column('amount')}), 0, 0, 0 ` +
           `FROM ${act.readByKey(dialect)} WHERE ${id} > ? AND ${id} <= ? AND ${ownerId} IS NOT NULL AND ${at} >= ? ` +
           `GROUP BY ${whose.join(', ')}, ${beganAt} ${conflict}`,
-        [after, last, act.bind('at', from)],
+        [bytesToStore(after), bytesToStore(last), act.bind('at', from)],
       )
     }
     await this.addCaps(transaction, after, last, from)
@@ -233,7 +231,7 @@ export class TotalsStore<Q extends QuotaRow> {
       `SELECT ${ownerId} AS owner_id, ${caps} AS caps, ${hour} AS hour, SUM(${act.column('amount')}) AS charged ` +
         `FROM ${act.readByKey(transaction.dialect)} WHERE ${id} > ? AND ${id} <= ? AND ${caps} IS NOT NULL AND ${at} >= ? ` +
         `GROUP BY ${ownerId}, ${caps}, ${hour}`,
-      [after, last, act.bind('at', from)],
+      [bytesToStore(after), bytesToStore(last), act.bind('at', from)],
     )
     await this.addSums(transaction, rows, async (part) => this.withGroups(transaction, part.flatMap(chargedByCaps)))
   }
@@ -257,7 +255,7 @@ export class TotalsStore<Q extends QuotaRow> {
     const rows = await transaction.rows(
       `SELECT ${act.columns} FROM ${act.readByKey(transaction.dialect)} WHERE ${id} > ? AND ${id} <= ? ` +
         `AND ${act.column('plainOwnerId')} IS NULL AND ${act.column('kind')} IN (${placeholders(USAGE_KINDS)})`,
-      [after, last, ...USAGE_KINDS],
+      [bytesToStore(after), bytesToStore(last), ...USAGE_KINDS],
     )
     return rows.map((row) => act.decode(row))
   }

@@ -1,4 +1,5 @@
 import type { Clock } from '../../clock/clock.js'
+import { AFTER_EVERY_ID } from '../../database/bytes.js'
 import { presentOf } from '../../database/store-clock.js'
 import type { TransactionRunner } from '../../database/transaction-runner.js'
 import type { Instant } from '../../time/instant.js'
@@ -64,7 +65,7 @@ export class TotalsUpdater<Q extends QuotaRow> {
       await this.rows.add(transaction, summed(await this.rows.charges(transaction, others)))
       await transaction.later(
         `UPDATE ${state.table} SET ${state.column('foldedTo')} = ? WHERE ${state.column('id')} = 1`,
-        [end],
+        [state.bind('foldedTo', end)],
       )
       return last !== undefined
     })
@@ -73,7 +74,7 @@ export class TotalsUpdater<Q extends QuotaRow> {
   private async nthBehind(n: number): Promise<string | undefined> {
     return this.transactions.read(async (transaction) => {
       const { foldedTo } = await this.rows.state(transaction)
-      return this.rows.nthAct(transaction, foldedTo, LAST_ID, n)
+      return this.rows.nthAct(transaction, foldedTo, AFTER_EVERY_ID, n)
     })
   }
 
@@ -110,6 +111,3 @@ export class TotalsUpdater<Q extends QuotaRow> {
     })
   }
 }
-
-/** Less than any id. */
-const LAST_ID = 'g'

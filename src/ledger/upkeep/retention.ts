@@ -1,4 +1,5 @@
 import type { Clock } from '../../clock/clock.js'
+import { bytesToStore, idFromStore } from '../../database/bytes.js'
 import { placeholders } from '../../database/row-codec.js'
 import { presentOf } from '../../database/store-clock.js'
 import type { Transaction, TransactionRunner } from '../../database/transaction-runner.js'
@@ -46,7 +47,7 @@ export class Retention<Q extends QuotaRow> {
     const [row] = await this.transactions.read((transaction) =>
       transaction.rows(`SELECT ${id} AS id FROM ${act.readByKey(transaction.dialect)} ORDER BY ${id} LIMIT 1`),
     )
-    return row === undefined ? undefined : instantOfId(String(row['id']))
+    return row === undefined ? undefined : instantOfId(idFromStore(row['id']))
   }
 
   /**
@@ -67,7 +68,7 @@ export class Retention<Q extends QuotaRow> {
     const rows = await this.transactions.read((transaction) =>
       transaction.rows(
         `SELECT ${act.columns} FROM ${act.readByKey(transaction.dialect)} WHERE ${id} > ? AND ${id} < ? ORDER BY ${id} LIMIT ${STEP}`,
-        [after, firstIdAt(before)],
+        [bytesToStore(after), bytesToStore(firstIdAt(before))],
       ),
     )
     const acts = rows.map((row) => act.decode(row))
@@ -205,7 +206,7 @@ export class Retention<Q extends QuotaRow> {
     foldedTo: string,
   ): Promise<{ operations: string[]; acts: string[] }> {
     const { operation, act } = this.store
-    const ids = roots.map(({ id }) => id)
+    const ids = roots.map(({ id }) => bytesToStore(id))
     if (ids.length === 0) return { operations: [], acts: [] }
     const operationId = operation.column('id')
     const actOperationId = act.column('operationId')
@@ -219,7 +220,7 @@ export class Retention<Q extends QuotaRow> {
         values: ids,
       },
     ])
-    const states = new Map(found.map((row) => [String(row['id']), row['state']]))
+    const states = new Map(found.map((row) => [idFromStore(row['id']), row['state']]))
     const acts = others.map((row) => act.decode(row))
     const [cutoffId, withLaterActs] = [firstIdAt(cutoff), new Set<string | null>()]
     for (const one of acts)
@@ -247,7 +248,7 @@ export class Retention<Q extends QuotaRow> {
       [act.table, act.column('id'), ids],
     ] as const) {
       if (keys.length === 0) continue
-      await transaction.later(`DELETE FROM ${table} WHERE ${column} IN (${placeholders(keys)})`, keys)
+      await transaction.later(`DELETE FROM ${table} WHERE ${column} IN (${placeholders(keys)})`, keys.map(bytesToStore))
     }
     return ids.length
   }

@@ -1,4 +1,5 @@
 import type { Clock } from '../../clock/clock.js'
+import { idFromStore } from '../../database/bytes.js'
 import { instantFromStore } from '../../database/column.js'
 import { PeriodicTask } from '../../database/periodic-task.js'
 import { placeholders } from '../../database/row-codec.js'
@@ -188,6 +189,6 @@ export class Sweeper<Q extends QuotaRow> {
     )
     const ownerIds = new Set(rows.map((row) => Number(row['owner_id'])))
     await Promise.all([...ownerIds].map((ownerId) => this.ledger.sweep(ownerId)))
-    return rows.map((row) => String(row['id']))
+    return rows.map((row) => idFromStore(row['id']))
   }
 }

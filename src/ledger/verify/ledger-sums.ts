@@ -1,4 +1,5 @@
 import { TimeSlice } from '../../clock/time-slice.js'
+import { BEFORE_EVERY_ID, bytesToStore, idFromStore } from '../../database/bytes.js'
 import { instantFromStore } from '../../database/column.js'
 import { type Dialect, placeholders, type RawRow, type Scalar } from '../../database/row-codec.js'
 import type { Transaction } from '../../database/transaction-runner.js'
@@ -199,17 +200,18 @@ export class LedgerSums<Q extends QuotaRow> {
     const { from, id, cycleSeq, ofQuota } = this.store.plainOf(transaction.dialect, isCap)
     const at = `p.${act.column('at')}`
     const size = ACTS[transaction.dialect]
-    for (let after: Scalar = '', read = size; read === size;) {
-      const rows: RawRow[] = await transaction.rows(
+    for (let after = BEFORE_EVERY_ID, read = size; read === size;) {
+      const rows = await transaction.rows(
         `SELECT s.cycle_seq, s.at, SUM(s.amount) AS amount, COUNT(*) AS n, MAX(s.id) AS id FROM (SELECT ${id} AS id, ` +
           `${cycleSeq} AS cycle_seq, CASE WHEN ${at} >= ? THEN ${at} END AS at, p.${act.column('amount')} AS amount FROM ${from} ` +
           `WHERE ${ofQuota} AND ${id} > ? ORDER BY ${id} LIMIT ${size}) s GROUP BY s.cycle_seq, s.at`,
-        [act.bind('at', since), quotaId, after],
+        [act.bind('at', since), quotaId, bytesToStore(after)],
       )
       read = 0
       for (const row of rows) {
         read += Number(row['n'])
-        if (String(row['id']) > after) after = String(row['id'])
+        const id = idFromStore(row['id'])
+        if (id > after) after = id
         builder.plain({ ...row, quota_id: quotaId, caps: null }, Number(row['amount']), instantOrNull(row['at']))
       }
     }
@@ -225,7 +227,7 @@ export class LedgerSums<Q extends QuotaRow> {
     await everyPage(owners, size, async (range, values) => {
       const which = `FROM ${from} WHERE ${range(ownerId, id)} ORDER BY ${ownerId}, ${id} LIMIT ${size}`
       const rows = await this.addRows(transaction, which, values, builder)
-      return { read: new Set(rows.map((row) => row['id'])).size, end: lastOf(rows) }
+      return { read: new Set(rows.map((row) => idFromStore(row['id']))).size, end: lastOf(rows) }
     })
   }
 
@@ -235,12 +237,12 @@ export class LedgerSums<Q extends QuotaRow> {
     const { dialect } = transaction
     const [id, ofQuota] = [allocation.column('operationId'), allocation.column('quotaId')]
     const size = OPERATIONS[dialect]
-    for (let after: Scalar = ''; ;) {
+    for (let after: Scalar = bytesToStore(BEFORE_EVERY_ID); ;) {
       const found = await transaction.rows(
         `SELECT DISTINCT ${id} AS id FROM ${allocation.readBy(dialect, ['quotaId', 'operationId'])} WHERE ${ofQuota} = ? AND ${id} > ? ORDER BY ${id} LIMIT ${size}`,
         [quotaId, after],
       )
-      const ids = found.map((row) => row['id'] as string)
+      const ids = found.map((row) => bytesToStore(idFromStore(row['id'])))
       const last = ids.at(-1)
       if (last === undefined) return
       const which = `FROM ${operation.readByKey(dialect)} WHERE ${operation.column('id')} IN (${placeholders(ids)})`
@@ -271,7 +273,7 @@ export class LedgerSums<Q extends QuotaRow> {
         `LEFT JOIN ${act.readByKey(dialect, 'p')} ON o.kind = 'consume' AND p.${act.column('id')} = o.id`,
       values,
     )
-    for (const parts of groupBy(rows, (row) => row['id']).values()) {
+    for (const parts of groupBy(rows, (row) => idFromStore(row['id'])).values()) {
       if (slice.spent) await slice.next()
       builder.operation(parts)
     }
@@ -365,11 +367,11 @@ function instantOrNull(value: unknown): Instant | null {
 function lastOf(rows: readonly RawRow[]): PageEnd | undefined {
   let last: { ownerId: number; id: string } | undefined
   for (const row of rows) {
-    const place = { ownerId: Number(row['owner_id']), id: row['id'] as string }
+    const place = { ownerId: Number(row['owner_id']), id: idFromStore(row['id']) }
     if (last === undefined || place.ownerId > last.ownerId || (place.ownerId === last.ownerId && place.id > last.id))
       last = place
   }
-  return last
+  return last && { ...last, id: bytesToStore(last.id) }
 }
 
 /**

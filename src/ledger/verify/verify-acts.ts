@@ -1,3 +1,4 @@
+import { BEFORE_EVERY_ID, bytesToStore, idFromStore, idText } from '../../database/bytes.js'
 import { instantToStore } from '../../database/column.js'
 import type { Dialect, RawRow, RowCodec, Scalar } from '../../database/row-codec.js'
 import type { Transaction } from '../../database/transaction-runner.js'
@@ -39,27 +40,29 @@ export class ActCheck<Q extends QuotaRow> implements check.Check {
 
   constructor(private readonly store: LedgerStore<Q>) {}
 
-  async page(transaction: Transaction, after: check.Subject = ''): Promise<check.Page> {
+  async page(transaction: Transaction, start: check.Subject = BEFORE_EVERY_ID): Promise<check.Page> {
     const { act } = this.store
     const { dialect } = transaction
     const [id, from, size] = [act.column('id'), act.readByKey(dialect), PAGE[dialect]]
+    const after = bytesToStore(String(start))
     const [end] = await transaction.rows(
       `SELECT COUNT(*) AS n, MAX(id) AS last FROM (SELECT ${id} AS id FROM ${from} WHERE ${id} > ? ORDER BY ${id} LIMIT ${size}) page`,
       [after],
     )
     const count = Number(end?.['n'])
     if (count === 0) return { count, last: undefined, findings: [] }
-    const last = end?.['last'] as string
+    const lastId = idFromStore(end?.['last'])
+    const last = bytesToStore(lastId)
     const findings = [
       ...(await this.wrong(transaction, after, last)),
       ...(await this.wrongKeys(transaction, after, last)),
       ...(await this.wrongAnchors(transaction, after, last)),
       ...(await this.brokenCaps(transaction, [after, last])),
     ]
-    return { count, last: count < size ? undefined : last, findings }
+    return { count, last: count < size ? undefined : lastId, findings }
   }
 
-  private async wrong(transaction: Transaction, after: check.Subject, last: string): Promise<check.Finding[]> {
+  private async wrong(transaction: Transaction, after: Scalar, last: Scalar): Promise<check.Finding[]> {
     const { act, quota, operation, event } = this.store
     const [a, q] = [check.columnsOf(act, 'a'), check.columnsOf(quota, 'q')]
     const [o, e] = [check.columnsOf(operation, 'o'), check.columnsOf(event, 'e')]
@@ -118,15 +121,14 @@ export class ActCheck<Q extends QuotaRow> implements check.Check {
   }
 
   /** A server compares the keys itself. SQLite has no SHA-256, so that all are read. */
-  private async wrongKeys(transaction: Transaction, after: check.Subject, last: string): Promise<check.Finding[]> {
+  private async wrongKeys(transaction: Transaction, after: Scalar, last: Scalar): Promise<check.Finding[]> {
     const { act } = this.store
     const column = (property: keyof ActRow): string => act.column(property)
-    // As bytes: the hash has the connection's character set, and the column its own.
     const is = (...parts: readonly string[]): string =>
-      `UNHEX(${column('deduplicationKey')}) = UNHEX(LEFT(SHA2(CONCAT('[', ${parts.join(`, ',', `)}, ']'), 256), 32))`
+      `${column('deduplicationKey')} = UNHEX(LEFT(SHA2(CONCAT('[', ${parts.join(`, ',', `)}, ']'), 256), 32))`
     const quoted = (property: keyof ActRow): string => `JSON_QUOTE(${column(property)})`
     const right =
-      `CASE WHEN ${column('kind')} IN ('commit', 'release') THEN ${is(`'"settle"'`, quoted('operationId'))} ` +
+      `CASE WHEN ${column('kind')} IN ('commit', 'release') THEN ${is(`'"settle"'`, `JSON_QUOTE(${idText('mysql', column('operationId'))})`)} ` +
       `WHEN ${column('idempotencyKey')} IS NULL THEN ${column('deduplicationKey')} IS NULL ` +
       `ELSE ${is(`'"key"'`, quoted('caller'), quoted('idempotencyKey'))} END`
     const part = act.part(KEY_PARTS)
@@ -146,7 +148,7 @@ export class ActCheck<Q extends QuotaRow> implements check.Check {
   }
 
   /** Finds quotas whose anchor is not that of the answer to their last edit; a count may have that of another one. */
-  private async wrongAnchors(transaction: Transaction, after: check.Subject, last: string): Promise<check.Finding[]> {
+  private async wrongAnchors(transaction: Transaction, after: Scalar, last: Scalar): Promise<check.Finding[]> {
     const { act, quota } = this.store
     const [a, q] = [check.columnsOf(act, 'a'), check.columnsOf(quota, 'q')]
     const edits = ACT_KINDS.filter((kind) => !(OPERATION_ACTS as readonly string[]).includes(kind))
@@ -212,8 +214,9 @@ export class ActCheck<Q extends QuotaRow> implements check.Check {
   }
 
   private about({ id, kind, owner_id: owner }: RawRow): Pick<check.Finding, 'ownerId' | 'where' | 'show'> {
-    const where = `${kind as string} ${id as string} of owner ${Number(owner)}`
-    return { ownerId: Number(owner), where, show: check.showing(this.store.act, 'id', id) }
+    const text = typeof id === 'string' ? id : idFromStore(id)
+    const where = `${kind as string} ${text} of owner ${Number(owner)}`
+    return { ownerId: Number(owner), where, show: check.showing(this.store.act, 'id', text) }
   }
 }
 

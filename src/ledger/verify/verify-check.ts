@@ -1,3 +1,4 @@
+import { idFromStore } from '../../database/bytes.js'
 import { placeholders, type RawRow, type RowCodec, type Scalar } from '../../database/row-codec.js'
 import type { Transaction } from '../../database/transaction-runner.js'
 
@@ -104,7 +105,9 @@ export function violated(
 ): Finding[] {
   const found = Object.entries(row)
     .filter(([name, value]) => value !== null && !name.startsWith('wrong'))
-    .map(([name, value]) => `${name} ${String(value as string | number)}`)
+    .map(
+      ([name, value]) => `${name} ${typeof value === 'object' ? idFromStore(value) : String(value as string | number)}`,
+    )
     .join(', ')
   return conditions
     .filter((_, n) => Number(row[`wrong${n}`]) === 1)
@@ -126,10 +129,18 @@ export function list(texts: readonly string[]): string {
   return texts.map((one) => `'${one}'`).join(', ')
 }
 
+/** A value in the text of a statement. */
+export function literal(value: Scalar): string {
+  if (Buffer.isBuffer(value)) return `X'${value.toString('hex')}'`
+  return typeof value === 'string' ? `'${value.replaceAll("'", "''")}'` : String(value)
+}
+
 /** A statement for people that shows rows. */
 export function showing<T extends object>(codec: RowCodec<T>, property: keyof T & string, value: unknown): string {
-  const literal = typeof value === 'number' ? String(value) : `'${String(value).replaceAll("'", "''")}'`
-  return `SELECT * FROM ${codec.table} WHERE ${codec.column(property)} = ${literal};`.replaceAll('`', '')
+  return `SELECT * FROM ${codec.table} WHERE ${codec.column(property)} = ${literal(codec.bind(property, value))};`.replaceAll(
+    '`',
+    '',
+  )
 }
 
 /** Reads some columns of the rows whose column `by` has one of the values. */

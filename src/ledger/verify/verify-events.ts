@@ -1,3 +1,4 @@
+import { idFromStore } from '../../database/bytes.js'
 import { instantFromStore } from '../../database/column.js'
 import type { RawRow } from '../../database/row-codec.js'
 import type { Transaction } from '../../database/transaction-runner.js'
@@ -46,7 +47,7 @@ export class EventCheck<Q extends QuotaRow> implements check.Check {
     }
     for (const row of rows) {
       next(Number(row['position']))
-      const where = `event ${row['id'] as string}${row['quota_id'] === null ? '' : ` of quota ${Number(row['quota_id'])}`}`
+      const where = `event ${idFromStore(row['id'])}${row['quota_id'] === null ? '' : ` of quota ${Number(row['quota_id'])}`}`
       const show = check.showing(event, 'position', Number(row['position']))
       findings.push(...check.violated(conditions, row, { ownerId: Number(row['owner_id']), where, show }))
     }

@@ -1,4 +1,5 @@
-import type { Dialect } from '../../database/row-codec.js'
+import { BEFORE_EVERY_ID, bytesToStore, idFromStore } from '../../database/bytes.js'
+import type { Dialect, Scalar } from '../../database/row-codec.js'
 import type { Transaction } from '../../database/transaction-runner.js'
 import { capsOf, capsText, NONE_REFUSING, refusingIn } from '../rows/counted-caps.js'
 import { groupBy } from '../rows/group-by.js'
@@ -16,10 +17,11 @@ export class OperationCheck<Q extends QuotaRow> implements check.Check {
   constructor(private readonly store: LedgerStore<Q>) {}
 
   /** Pages over the operation ids in all tables. `ActCheck` checks plain consumes without other rows. */
-  async page(transaction: Transaction, after: check.Subject = ''): Promise<check.Page> {
+  async page(transaction: Transaction, start: check.Subject = BEFORE_EVERY_ID): Promise<check.Page> {
     const { operation, allocation, hold, act } = this.store
     const { dialect } = transaction
     const size = PAGE[dialect]
+    const after = bytesToStore(String(start))
     const sources = [
       check.idsAfter(operation, operation.readByKey(dialect), 'id', size),
       check.idsAfter(allocation, allocation.readByKey(dialect), 'operationId', size),
@@ -33,16 +35,17 @@ export class OperationCheck<Q extends QuotaRow> implements check.Check {
     )
     const count = Number(page?.['n'])
     if (count === 0) return { count, last: undefined, findings: [] }
-    const last = page?.['last'] as string
+    const lastId = idFromStore(page?.['last'])
+    const last = bytesToStore(lastId)
     const findings = [
       ...(await this.wrong(transaction, after, last)),
       ...(await this.otherCaps(transaction, after, last)),
       ...(await this.withoutRow(transaction, after, last)),
     ]
-    return { count, last: count < size ? undefined : last, findings }
+    return { count, last: count < size ? undefined : lastId, findings }
   }
 
-  private async wrong(transaction: Transaction, after: check.Subject, last: string): Promise<check.Finding[]> {
+  private async wrong(transaction: Transaction, after: Scalar, last: Scalar): Promise<check.Finding[]> {
     const { operation, allocation, hold, act, quota } = this.store
     const { dialect } = transaction
     const [o, f, h] = [check.columnsOf(operation, 'o'), check.columnsOf(act, 'f'), check.columnsOf(hold, 'h')]
@@ -121,7 +124,7 @@ export class OperationCheck<Q extends QuotaRow> implements check.Check {
       [after, last, after, last, after, last, after, last],
     )
     return rows.flatMap((row) => {
-      const found = check.violated(conditions, row, this.about(row['id'] as string, Number(row['owner_id'])))
+      const found = check.violated(conditions, row, this.about(idFromStore(row['id']), Number(row['owner_id'])))
       // If it was settled twice, no state follows from its acts.
       const twice = found.some(({ rule }) => rule === 'settled_once')
       return found.filter(({ rule }) => !twice || rule !== 'operation_state')
@@ -195,7 +198,7 @@ export class OperationCheck<Q extends QuotaRow> implements check.Check {
    * Finds refunded consumes whose act names other caps than their allocations, and plain ones whose allocations are not
    * those of the caps of groups that the act names.
    */
-  private async otherCaps(transaction: Transaction, after: check.Subject, last: string): Promise<check.Finding[]> {
+  private async otherCaps(transaction: Transaction, after: Scalar, last: Scalar): Promise<check.Finding[]> {
     const { operation, allocation, act } = this.store
     const [a, f, o] = [check.columnsOf(allocation, 'a'), check.columnsOf(act, 'f'), check.columnsOf(operation, 'o')]
     const shown = {
@@ -214,7 +217,7 @@ export class OperationCheck<Q extends QuotaRow> implements check.Check {
     )
     const named = rows.flatMap((row) => capsOf(row['caps'] as string).map(({ quotaId }) => quotaId))
     const ofGroups = await this.store.groupsOfQuotas(transaction, [...new Set(named)].filter(Number.isSafeInteger))
-    return [...groupBy(rows, (row) => row['id'] as string)].flatMap(([id, counted]) => {
+    return [...groupBy(rows, (row) => idFromStore(row['id']))].flatMap(([id, counted]) => {
       const counts = counted.map((row) => ({ quotaId: Number(row['quota_id']), cycleSeq: Number(row['cycle_seq']) }))
       const [first] = counted
       const text = first?.['caps'] as string
@@ -233,7 +236,7 @@ export class OperationCheck<Q extends QuotaRow> implements check.Check {
   }
 
   /** Finds acts, holds and allocations of operations that do not exist. */
-  private async withoutRow(transaction: Transaction, after: check.Subject, last: string): Promise<check.Finding[]> {
+  private async withoutRow(transaction: Transaction, after: Scalar, last: Scalar): Promise<check.Finding[]> {
     const { operation, allocation, hold, act, quota } = this.store
     const { dialect } = transaction
     const owner = `(SELECT q.${quota.column('ownerId')} FROM ${quota.table} q WHERE q.${quota.column('id')} = s.${allocation.column('quotaId')})`
@@ -248,7 +251,7 @@ export class OperationCheck<Q extends QuotaRow> implements check.Check {
           `WHERE s.${column} > ? AND s.${column} <= ? AND o.${operation.column('id')} IS NULL ${and} GROUP BY s.${column}`,
         [after, last],
       )
-      return rows.map((row) => [row['id'] as string, check.idOf(row['owner_id'])])
+      return rows.map((row) => [idFromStore(row['id']), check.idOf(row['owner_id'])])
     }
     const ofActs = await missing(
       act.readBy(dialect, ['operationId'], 's'),

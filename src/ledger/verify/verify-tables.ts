@@ -6,7 +6,7 @@ import { firstIdAt, FOLD_LAG_MS, instantOfId } from '../rows/act-id.js'
 import type { QuotaRow } from '../rows/quota.entity.js'
 import type { LedgerStore } from '../store/ledger-store.js'
 import { TotalsStore } from '../totals/totals-store.js'
-import type { Check, Finding, Page } from './verify-check.js'
+import * as check from './verify-check.js'
 
 /** Upkeep's marks are in the past. A mark further in the future than this comes from a wrong clock. */
 const MAX_AHEAD_MS = 60_000
@@ -16,7 +16,7 @@ const MAX_AHEAD_MS = 60_000
  * upkeep's marks are not in the future. If `folded_to` is, acts with lower ids are never added to the totals; if
  * `removed_to` is, nothing is removed; if `begins_at` is, callers are told that existing rows may have been removed.
  */
-export class TableCheck<Q extends QuotaRow> implements Check {
+export class TableCheck<Q extends QuotaRow> implements check.Check {
   readonly what = 'tables'
 
   constructor(
@@ -24,12 +24,12 @@ export class TableCheck<Q extends QuotaRow> implements Check {
     private readonly clock: Clock,
   ) {}
 
-  async page(transaction: Transaction): Promise<Page> {
+  async page(transaction: Transaction): Promise<check.Page> {
     const findings = [...(await this.keyIndex(transaction)), ...(await this.marks(transaction))]
     return { count: findings.length === 0 ? 0 : 1, last: undefined, findings }
   }
 
-  private async keyIndex(transaction: Transaction): Promise<Finding[]> {
+  private async keyIndex(transaction: Transaction): Promise<check.Finding[]> {
     const { act } = this.store
     const [table, column] = [bare(act.table), bare(act.column('deduplicationKey'))]
     if ((await transaction.rows(UNIQUE_INDEX[transaction.dialect], [table, column])).length > 0) return []
@@ -48,17 +48,22 @@ export class TableCheck<Q extends QuotaRow> implements Check {
     ]
   }
 
-  private async marks(transaction: Transaction): Promise<Finding[]> {
+  private async marks(transaction: Transaction): Promise<check.Finding[]> {
     const totals = new TotalsStore(this.store)
     const { state, gate } = this.store
     const { foldedTo, beginsAt, removedTo } = await totals.state(transaction)
     const present = this.clock.now()
     const mark = firstIdAt(present - FOLD_LAG_MS)
     const marks: readonly [table: string, column: string, at: Instant | null, right: string][] = [
-      [state.table, state.column('foldedTo'), instantOfId(foldedTo), `'${mark}'`],
+      [state.table, state.column('foldedTo'), instantOfId(foldedTo), check.literal(state.bind('foldedTo', mark))],
       [state.table, state.column('beginsAt'), beginsAt, `'${String(state.bind('beginsAt', present))}'`],
       [state.table, state.column('removedTo'), removedTo, 'NULL'],
-      [gate.table, gate.column('closedTo'), instantOfId(await totals.closedTo(transaction)), `'${mark}'`],
+      [
+        gate.table,
+        gate.column('closedTo'),
+        instantOfId(await totals.closedTo(transaction)),
+        check.literal(state.bind('foldedTo', mark)),
+      ],
     ]
     return marks
       .filter(([, , at]) => at !== null && at > present + MAX_AHEAD_MS)

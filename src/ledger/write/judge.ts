@@ -456,7 +456,7 @@ export function replayOf<Q extends QuotaRow>(workingSet: WorkingSet<Q>, request:
   if (act.id === id) return { body: act.answer, replayed: false, subject, ...observedIn(act) }
   // An erased act has no hash; only the row of a change set that it applied still finds it.
   const same =
-    (act.requestHash === '' || act.requestHash === hashRequest(command, ownerId)) &&
+    (act.requestHash === null || act.requestHash === hashRequest(command, ownerId)) &&
     (amountOf(command) ?? act.defaultAmount) === act.amount
   if (same) return { body: act.answer, replayed: true, subject }
   if (command.kind === 'commit' || command.kind === 'release')

@@ -1,11 +1,12 @@
 import type { DataSource, ObjectLiteral } from 'typeorm'
 import type { Clock } from '../../clock/clock.js'
+import { BEFORE_EVERY_ID, bytesToStore, idFromStore } from '../../database/bytes.js'
 import { placeholders, type RowCodec, type Scalar } from '../../database/row-codec.js'
 import type { Transaction, TransactionRunner } from '../../database/transaction-runner.js'
 import { OIDC_PREFIX } from '../../role/principal-name.js'
 import type { Instant } from '../../time/instant.js'
 import { firstIdAt, instantOfId } from '../rows/act-id.js'
-import type { ActRow } from '../rows/act.entity.js'
+import { type ActRow, requestColumns } from '../rows/act.entity.js'
 import type { ChangeRow } from '../rows/change.entity.js'
 import type { Channel } from '../rows/channel.js'
 import { ERASED, withoutTexts } from '../rows/erased.js'
@@ -159,7 +160,7 @@ export class OwnerErasure<Q extends QuotaRow> {
       callerId: null,
       idempotencyKey: null,
       deduplicationKey: null,
-      requestHash: '',
+      requestHash: null,
       amount: null,
       defaultAmount: null,
       answer: '',
@@ -173,9 +174,9 @@ export class OwnerErasure<Q extends QuotaRow> {
     const { act } = this.store
     const { dialect } = this.transactions
     const [id, from] = [act.column('id'), act.readByKey(dialect)]
-    const before = firstIdAt(until + MAX_SKEW_MS)
+    const before = bytesToStore(firstIdAt(until + MAX_SKEW_MS))
     const theirs = [...this.names]
-    for (let [after, read] = ['', Infinity]; read >= ACTS_READ[dialect];) {
+    for (let [after, read] = [bytesToStore(BEFORE_EVERY_ID), Infinity]; read >= ACTS_READ[dialect];) {
       const rewritten = await this.transactions.read(async (transaction) => {
         const [end] = await transaction.rows(
           `SELECT COUNT(*) AS n, MAX(id) AS last FROM (SELECT ${id} AS id FROM ${from} WHERE ${id} > ? AND ${id} < ? ORDER BY ${id} LIMIT ${ACTS_READ[dialect]}) page`,
@@ -183,7 +184,7 @@ export class OwnerErasure<Q extends QuotaRow> {
         )
         read = Number(end?.['n'])
         if (read === 0) return []
-        const last = String(end?.['last'])
+        const last = bytesToStore(idFromStore(end?.['last']))
         const rows = await transaction.rows(
           `SELECT ${act.columns} FROM ${from} WHERE ${id} > ? AND ${id} <= ? AND ${act.column('at')} <= ? AND ${act.column('kind')} <> 'erase' ` +
             `AND (${act.column('ownerId')} = ? OR ${act.column('caller')} IN (${placeholders(theirs)}))`,
@@ -203,12 +204,12 @@ export class OwnerErasure<Q extends QuotaRow> {
       { id },
       differing(row, {
         ...(this.names.has(caller) ? { caller: ERASED } : {}),
-        ...(ofOwner ? { requestId: ERASED, answer: withoutTexts(answer, this.names) } : {}),
+        ...(ofOwner ? { ...requestColumns(ERASED), answer: withoutTexts(answer, this.names) } : {}),
         ...(ofOwner && idempotencyKey !== null
-          ? { idempotencyKey: null, deduplicationKey: null, requestHash: '' }
+          ? { idempotencyKey: null, deduplicationKey: null, requestHash: null }
           : {}),
         // It contains the label.
-        ...(ofOwner && kind === 'create' ? { requestHash: '' } : {}),
+        ...(ofOwner && kind === 'create' ? { requestHash: null } : {}),
       }),
     ]
   }

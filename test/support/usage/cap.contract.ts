@@ -1,5 +1,6 @@
 import { describe, expect } from '@jest/globals'
 import { DataSource } from 'typeorm'
+import { stored } from '../ids.js'
 import { type Body, bodyOf, ledgerOf } from '../quota-api.js'
 import { it } from '../scoped.js'
 import { DAY, HOUR, MINUTE, type UsageSuite } from './suite.js'
@@ -81,7 +82,7 @@ export function capContract(suite: UsageSuite): void {
         (
           await suite.app.app
             .get(DataSource)
-            .query(`SELECT 1 FROM ${channel.channel}_${table} WHERE ${column} = ?`, [body.id])
+            .query(`SELECT 1 FROM ${channel.channel}_${table} WHERE ${column} = ?`, stored([body.id]))
         ).length
       expect(await rows('act', 'id')).toBe(1)
       expect(await rows('operation', 'id')).toBe(0)
