@@ -1,12 +1,15 @@
 import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
-import { SMTPServer } from 'smtp-server'
+import { SMTPServer, type SMTPServerOptions } from 'smtp-server'
 import { opened } from './opened.js'
 
 /** A message as received. */
 export interface Mail {
   readonly to: readonly string[]
   readonly text: string
+  /** Was the connection encrypted, and who had signed in? */
+  readonly secure: boolean
+  readonly user: string | undefined
 }
 
 /** A mail server on loopback, which can be slow, refuse recipients, and close connections. */
@@ -18,10 +21,12 @@ export class MailServer {
   behaviour: 'ordinary' | 'never' | 'cuts' = 'ordinary'
   /** The number of connections so far. */
   connected = 0
+  /** The number of times that somebody signed in or began a message. */
+  begun = 0
   private readonly server: SMTPServer
   private readonly closed: () => void
 
-  private constructor() {
+  private constructor(options: SMTPServerOptions) {
     this.server = new SMTPServer({
       authOptional: true,
       disabledCommands: ['AUTH'],
@@ -30,11 +35,19 @@ export class MailServer {
         this.connected += 1
         if (this.behaviour !== 'never') callback()
       },
+      onAuth: ({ username }, _session, callback) => {
+        this.begun += 1
+        callback(null, { user: username })
+      },
+      onMailFrom: (_address, _session, callback) => {
+        this.begun += 1
+        callback()
+      },
       onRcptTo: ({ address }, _session, callback) => {
         const [responseCode, words] = this.refused.get(address) ?? []
         callback(responseCode === undefined ? null : Object.assign(new Error(words), { responseCode }))
       },
-      onData: (stream, { envelope }, callback) => {
+      onData: (stream, { envelope, secure, user }, callback) => {
         const chunks: Buffer[] = []
         stream.on('data', (chunk: Buffer) => chunks.push(chunk))
         stream.on('end', () => {
@@ -43,17 +56,19 @@ export class MailServer {
             return
           }
           const to = envelope.rcptTo.map(({ address }) => address)
-          this.mails.push({ to, text: Buffer.concat(chunks).toString('utf8') })
+          this.mails.push({ to, text: Buffer.concat(chunks).toString('utf8'), secure, user })
           callback()
         })
       },
+      ...options,
     })
     this.server.on('error', () => undefined)
     this.closed = opened(() => this.server.close())
   }
 
-  static async start(): Promise<MailServer> {
-    const server = new MailServer()
+  /** @param options others than those of a server without signing in */
+  static async start(options: SMTPServerOptions = {}): Promise<MailServer> {
+    const server = new MailServer(options)
     const listening = server.server.listen(0, '127.0.0.1')
     if (!listening.listening) await once(listening, 'listening')
     return server
@@ -87,4 +102,18 @@ export function parsed(text: string): { headers: Map<string, string>; body: stri
   const quoted = rest.join('\r\n\r\n').replace(/=\r\n/g, '')
   const bytes = quoted.replace(/=([0-9A-F]{2})/g, (_, hex: string) => String.fromCharCode(parseInt(hex, 16)))
   return { headers, body: Buffer.from(bytes, 'latin1').toString('utf8').replaceAll('\r\n', '\n') }
+}
+
+/** The text of a header's encoded words (RFC 2047). */
+export function decoded(header: string): string {
+  const bytes = header
+    .replace(/\?=\s+=\?/g, '?==?')
+    .replace(/=\?UTF-8\?([QB])\?(.*?)\?=/gi, (_, encoding: string, text: string) =>
+      encoding.toUpperCase() === 'B'
+        ? Buffer.from(text, 'base64').toString('latin1')
+        : text
+            .replaceAll('_', ' ')
+            .replace(/=([0-9A-F]{2})/gi, (_, hex: string) => String.fromCharCode(parseInt(hex, 16))),
+    )
+  return Buffer.from(bytes, 'latin1').toString('utf8')
 }
