@@ -16,6 +16,8 @@ export type Fate =
   | { readonly error: number }
   /** The server executes it, and the answer is this error number nevertheless. */
   | { readonly errorAfter: number }
+  /** The server executes it; then this is called, and the answer never comes. */
+  | { readonly after: () => void }
 
 /** A statement on its way. */
 export interface Statement {
@@ -117,6 +119,7 @@ class Line {
     else {
       if (fate === 'swallow') this.onAnswer = () => this.cut()
       else if (fate === 'silence') this.onAnswer = () => undefined
+      else if (typeof fate === 'object' && 'after' in fate) this.onAnswer = fate.after
       else if (typeof fate === 'object') {
         this.onAnswer = () => {
           this.onAnswer = undefined
@@ -136,13 +139,14 @@ class Line {
     if (fate === 'silence') {
       this.onAnswer = () => undefined
       send([...before, text])
-    } else if (fate === 'cut' || fate === 'swallow') {
+    } else if (fate === 'cut' || fate === 'swallow' || (typeof fate === 'object' && 'after' in fate)) {
+      const then = typeof fate === 'object' ? fate.after : () => this.cut()
       let heard = ''
       this.onAnswer = (chunk) => {
         heard += chunk.toString('latin1')
-        if (heard.includes(DONE)) this.cut()
+        if (heard.includes(DONE)) then()
       }
-      send([...before, ...(fate === 'swallow' ? [text] : []), signal(1644, DONE)])
+      send([...before, ...(fate === 'cut' ? [] : [text]), signal(1644, DONE)])
     } else if (typeof fate === 'object') {
       // The server itself raises the error, at its place among the answers.
       if ('error' in fate) send([...before, signal(fate.error)])
