@@ -118,7 +118,7 @@ class NewOwners extends Error {
   }
 }
 
-/** The chain of an owner is not the remembered one, and groups of that were locked. */
+/** The groups of remembered chains are locked, and an owner draws on others, which would be locked out of order. */
 class ChainsMoved extends Error {}
 
 /** A batch holds the locks of its owners, and the lock of another row has timed out. */
@@ -468,6 +468,7 @@ export class Engine<Q extends QuotaRow> {
     await this.ensureOwners(creating.filter((ownerId) => !this.knownOwners.has(ownerId)))
     const also = new Set<number>()
     const unwanted = new Set<number>()
+    let isMoved = false
     for (let mends = 0, widenings = 0; ;) {
       let lockTimeouts = 0
       const written = { events: false }
@@ -480,14 +481,19 @@ export class Engine<Q extends QuotaRow> {
             also,
             unwanted,
             written,
+            isMoved,
           })
         }, this.observer)
         if (written.events) this.onEvents?.()
         return decisions
       } catch (error) {
-        if (error instanceof MoreLocks || error instanceof ChainsMoved) {
+        if (error instanceof MoreLocks) {
           if ((widenings += 1) > MAX_WIDENINGS) throw new RowsLocked()
-          if (error instanceof MoreLocks) for (const ownerId of error.ownerIds) also.add(ownerId)
+          for (const ownerId of error.ownerIds) also.add(ownerId)
+          continue
+        }
+        if (error instanceof ChainsMoved) {
+          isMoved = true
           continue
         }
         if (error instanceof NewOwners && (mends += 1) <= MAX_MENDS) {
@@ -541,7 +547,7 @@ export class Engine<Q extends QuotaRow> {
     transaction: Transaction,
     requests: readonly Request[],
     skipLocked: boolean,
-    { also, unwanted, written }: Attempt,
+    { also, unwanted, written, isMoved }: Attempt,
   ): Promise<Decision[]> {
     const [first] = requests
     if (first !== undefined && isOfGroups(first.command))
@@ -550,13 +556,13 @@ export class Engine<Q extends QuotaRow> {
     const named = namedBy(requests)
     const now = this.clock.now()
     const groupsOf = { also, skipLocked, quotaIds: named.quotaIds, now, withCounts: this.groupsWithCounts }
-    const expected = skipLocked ? undefined : this.expectedChains(requests)
+    const expected = skipLocked || isMoved ? undefined : this.expectedChains(requests)
     const asked = expected === undefined ? undefined : groupsWanted(requests, { chains: expected, ...groupsOf })
     const found = await this.store.lockAndRead(transaction, { ownerIds, skipLocked, now, ...named }, asked)
     const locked = new Set(found.locked.keys())
     const elsewhere = await this.lockedElsewhere(transaction, requests, ownerIds, [...locked], skipLocked)
     const chains = await this.chainsOf(transaction, requests, found)
-    if (asked !== undefined && !isSame(expected, chains)) throw new ChainsMoved()
+    if (asked !== undefined && !covers(asked, drawnChains(requests, chains))) throw new ChainsMoved()
     const wanted = asked ?? groupsWanted(requests, { chains, ...groupsOf })
     const ofGroups = await this.lockGroups(transaction, requests, { chains, also, wanted, found: found.ofGroups })
     for (const id of ofGroups.lockedIds) locked.add(id)
@@ -645,27 +651,28 @@ export class Engine<Q extends QuotaRow> {
       if (!DRAWS.has(command.kind) && !('quotaId' in command && isCount(command.quotaId))) continue
       const groupId = locked.get(ownerId)?.groupId ?? gate.defaultGroupId
       // Without a group nothing is remembered.
-      if (gate.chainsVersion > 0 && locked.has(ownerId)) this.lastGroupOf.set(ownerId, groupId)
-      else this.lastGroupOf.delete(ownerId)
+      if (gate.chainsVersion > 0) this.lastGroupOf.set(ownerId, groupId)
       if (groupId !== null) chains.set(ownerId, await this.chains.of(transaction, groupId, gate.chainsVersion))
     }
     return chains
   }
 
   /**
-   * The chains of the owners in groups, as last seen; undefined if one is not known, or the batch does more than draw.
+   * The chains of drawing owners as last seen. Owners that nobody has seen are expected in the group of the others, if
+   * these have one in common; otherwise it is undefined.
    */
   private expectedChains(requests: readonly Request[]): Map<number, readonly number[]> | undefined {
     if (this.lastGroupOf.size > MAX_KNOWN_OWNERS) this.lastGroupOf.clear()
     const chains = new Map<number, readonly number[]>()
+    let isComplete = true
     for (const { ownerId, command } of requests) {
       const groupId = DRAWS.has(command.kind) ? this.lastGroupOf.get(ownerId) : undefined
       if (groupId === null) continue
       const chain = groupId === undefined ? undefined : this.chains.last(groupId)
-      if (chain === undefined) return undefined
-      chains.set(ownerId, chain)
+      if (chain === undefined) isComplete = false
+      else chains.set(ownerId, chain)
     }
-    return chains
+    return isComplete || new Set(chains.values()).size === 1 ? chains : undefined
   }
 
   /**
@@ -876,6 +883,8 @@ interface Attempt {
   readonly unwanted: ReadonlySet<number>
   /** Were events written? */
   readonly written: { events: boolean }
+  /** Were the remembered chains of an attempt not those that its owners have? */
+  readonly isMoved: boolean
 }
 
 /** The groups that a batch locks. */
@@ -924,12 +933,10 @@ function drawnChains(
   return new Map([...chains].filter(([ownerId]) => drawing.has(ownerId)))
 }
 
-/** Are these the same chains? */
-function isSame(
-  expected: ReadonlyMap<number, readonly number[]> | undefined,
-  chains: ReadonlyMap<number, readonly number[]>,
-): boolean {
-  return expected?.size === chains.size && [...chains].every(([ownerId, chain]) => expected.get(ownerId) === chain)
+/** Are all groups of these chains among those that were asked for? */
+function covers({ groupIds }: WantedGroups, chains: ReadonlyMap<number, readonly number[]>): boolean {
+  const asked = new Set(groupIds)
+  return [...chains.values()].every((chain) => chain.every((groupId) => asked.has(groupId)))
 }
 
 /** A quota to create. */
