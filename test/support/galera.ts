@@ -9,6 +9,7 @@ import { createConnection, type RowDataPacket } from 'mysql2/promise'
 import { findGalera } from '../../scripts/galera.mjs'
 import { findMariaDb } from '../../scripts/mariadb.mjs'
 import { ClusterServer, clusterPorts, PASSWORD, USER } from './cluster-server.js'
+import { readable } from './ids.js'
 import { opened } from './opened.js'
 
 const LIBRARY = findGalera()
@@ -99,7 +100,7 @@ export class GaleraNode extends ClusterServer {
     try {
       await connection.query('SET SESSION wsrep_sync_wait = 1')
       const [rows] = await connection.query<RowDataPacket[]>(sql)
-      return rows as T[]
+      return readable(rows as T[])
     } finally {
       connection.destroy()
     }

@@ -8,6 +8,7 @@ import { promisify } from 'node:util'
 import { createConnection, type RowDataPacket } from 'mysql2/promise'
 import { findGroupReplication } from '../../scripts/group-replication.mjs'
 import { ClusterServer, clusterPorts, PASSWORD } from './cluster-server.js'
+import { readable } from './ids.js'
 
 /** Is there a MySQL server with the plug-in? */
 export const CAN_START_GROUP = findGroupReplication() !== undefined
@@ -117,7 +118,7 @@ export class GroupNode extends ClusterServer {
     try {
       if (database !== undefined) await connection.query("SET SESSION group_replication_consistency = 'BEFORE'")
       const [rows] = await connection.query<RowDataPacket[]>(sql)
-      return rows as T[]
+      return readable(rows as T[])
     } finally {
       connection.destroy()
     }
