@@ -43,9 +43,14 @@ export function idFromStore(bytes: unknown): string {
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`
 }
 
-/** Converts stored bytes to hexadecimal digits. mysql2 returns a Buffer, libsql an ArrayBuffer. */
+/** Converts stored bytes to hexadecimal digits. */
 export function hexFromStore(bytes: unknown): string {
-  return (Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes as ArrayBuffer)).toString('hex')
+  return bytesFromStore(bytes).toString('hex')
+}
+
+/** Stored bytes, to be bound again. mysql2 returns a Buffer, libsql an ArrayBuffer. */
+export function bytesFromStore(bytes: unknown): Buffer {
+  return Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes as ArrayBuffer)
 }
 
 /** An SQL expression for the text of an id; null for null. */

@@ -1,5 +1,5 @@
 import { TimeSlice } from '../../clock/time-slice.js'
-import { BEFORE_EVERY_ID, bytesToStore, idFromStore } from '../../database/bytes.js'
+import { BEFORE_EVERY_ID, bytesFromStore, bytesToStore, idFromStore } from '../../database/bytes.js'
 import { instantFromStore } from '../../database/column.js'
 import { type Dialect, placeholders, type RawRow, type Scalar } from '../../database/row-codec.js'
 import type { Transaction } from '../../database/transaction-runner.js'
@@ -242,7 +242,7 @@ export class LedgerSums<Q extends QuotaRow> {
         `SELECT DISTINCT ${id} AS id FROM ${allocation.readBy(dialect, ['quotaId', 'operationId'])} WHERE ${ofQuota} = ? AND ${id} > ? ORDER BY ${id} LIMIT ${size}`,
         [quotaId, after],
       )
-      const ids = found.map((row) => bytesToStore(idFromStore(row['id'])))
+      const ids = found.map((row) => bytesFromStore(row['id']))
       const last = ids.at(-1)
       if (last === undefined) return
       const which = `FROM ${operation.readByKey(dialect)} WHERE ${operation.column('id')} IN (${placeholders(ids)})`

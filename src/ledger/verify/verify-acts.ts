@@ -1,4 +1,4 @@
-import { BEFORE_EVERY_ID, bytesToStore, idFromStore, idText } from '../../database/bytes.js'
+import { BEFORE_EVERY_ID, bytesFromStore, bytesToStore, idFromStore, idText } from '../../database/bytes.js'
 import { instantToStore } from '../../database/column.js'
 import type { Dialect, RawRow, RowCodec, Scalar } from '../../database/row-codec.js'
 import type { Transaction } from '../../database/transaction-runner.js'
@@ -51,15 +51,14 @@ export class ActCheck<Q extends QuotaRow> implements check.Check {
     )
     const count = Number(end?.['n'])
     if (count === 0) return { count, last: undefined, findings: [] }
-    const lastId = idFromStore(end?.['last'])
-    const last = bytesToStore(lastId)
+    const last = bytesFromStore(end?.['last'])
     const findings = [
       ...(await this.wrong(transaction, after, last)),
       ...(await this.wrongKeys(transaction, after, last)),
       ...(await this.wrongAnchors(transaction, after, last)),
       ...(await this.brokenCaps(transaction, [after, last])),
     ]
-    return { count, last: count < size ? undefined : lastId, findings }
+    return { count, last: count < size ? undefined : idFromStore(last), findings }
   }
 
   private async wrong(transaction: Transaction, after: Scalar, last: Scalar): Promise<check.Finding[]> {

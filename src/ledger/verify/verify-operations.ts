@@ -1,4 +1,4 @@
-import { BEFORE_EVERY_ID, bytesToStore, idFromStore } from '../../database/bytes.js'
+import { BEFORE_EVERY_ID, bytesFromStore, bytesToStore, idFromStore } from '../../database/bytes.js'
 import type { Dialect, Scalar } from '../../database/row-codec.js'
 import type { Transaction } from '../../database/transaction-runner.js'
 import { capsOf, capsText, NONE_REFUSING, refusingIn } from '../rows/counted-caps.js'
@@ -35,14 +35,13 @@ export class OperationCheck<Q extends QuotaRow> implements check.Check {
     )
     const count = Number(page?.['n'])
     if (count === 0) return { count, last: undefined, findings: [] }
-    const lastId = idFromStore(page?.['last'])
-    const last = bytesToStore(lastId)
+    const last = bytesFromStore(page?.['last'])
     const findings = [
       ...(await this.wrong(transaction, after, last)),
       ...(await this.otherCaps(transaction, after, last)),
       ...(await this.withoutRow(transaction, after, last)),
     ]
-    return { count, last: count < size ? undefined : lastId, findings }
+    return { count, last: count < size ? undefined : idFromStore(last), findings }
   }
 
   private async wrong(transaction: Transaction, after: Scalar, last: Scalar): Promise<check.Finding[]> {

@@ -53,17 +53,12 @@ export class TableCheck<Q extends QuotaRow> implements check.Check {
     const { state, gate } = this.store
     const { foldedTo, beginsAt, removedTo } = await totals.state(transaction)
     const present = this.clock.now()
-    const mark = firstIdAt(present - FOLD_LAG_MS)
+    const mark = check.literal(state.bind('foldedTo', firstIdAt(present - FOLD_LAG_MS)))
     const marks: readonly [table: string, column: string, at: Instant | null, right: string][] = [
-      [state.table, state.column('foldedTo'), instantOfId(foldedTo), check.literal(state.bind('foldedTo', mark))],
+      [state.table, state.column('foldedTo'), instantOfId(foldedTo), mark],
       [state.table, state.column('beginsAt'), beginsAt, `'${String(state.bind('beginsAt', present))}'`],
       [state.table, state.column('removedTo'), removedTo, 'NULL'],
-      [
-        gate.table,
-        gate.column('closedTo'),
-        instantOfId(await totals.closedTo(transaction)),
-        check.literal(state.bind('foldedTo', mark)),
-      ],
+      [gate.table, gate.column('closedTo'), instantOfId(await totals.closedTo(transaction)), mark],
     ]
     return marks
       .filter(([, , at]) => at !== null && at > present + MAX_AHEAD_MS)

@@ -1,6 +1,6 @@
 import type { DataSource, ObjectLiteral } from 'typeorm'
 import type { Clock } from '../../clock/clock.js'
-import { BEFORE_EVERY_ID, bytesToStore, idFromStore } from '../../database/bytes.js'
+import { BEFORE_EVERY_ID, bytesFromStore, bytesToStore } from '../../database/bytes.js'
 import { placeholders, type RowCodec, type Scalar } from '../../database/row-codec.js'
 import type { Transaction, TransactionRunner } from '../../database/transaction-runner.js'
 import { OIDC_PREFIX } from '../../role/principal-name.js'
@@ -184,7 +184,7 @@ export class OwnerErasure<Q extends QuotaRow> {
         )
         read = Number(end?.['n'])
         if (read === 0) return []
-        const last = bytesToStore(idFromStore(end?.['last']))
+        const last = bytesFromStore(end?.['last'])
         const rows = await transaction.rows(
           `SELECT ${act.columns} FROM ${from} WHERE ${id} > ? AND ${id} <= ? AND ${act.column('at')} <= ? AND ${act.column('kind')} <> 'erase' ` +
             `AND (${act.column('ownerId')} = ? OR ${act.column('caller')} IN (${placeholders(theirs)}))`,
