@@ -82,14 +82,14 @@ export class GroupStore<Q extends QuotaRow> {
   async copySettings(transaction: Transaction, now: Instant, limit: number, from: number): Promise<number> {
     const { quota } = this.store
     const { dialect } = transaction
-    const column = (alias: 'c' | 'f', property: 'id' | 'ownerId' | 'follows' | 'countBeganAt'): string =>
-      `${alias}.${quota.column(property)}`
+    const c = (property: keyof QuotaRow): string => `c.${quota.column(property)}`
     const isSame = dialect === 'mysql' ? '<=>' : 'IS'
-    const isPlain = `${quota.column('overrides')} = '' AND c.${quota.column('passed')} IS NULL`
+    const isPlain = (began: string): string =>
+      `${c('overrides')} = '' AND ${c('passed')} IS NULL AND ${c('countBeganAt')} ${isSame} ${began}`
     const { table, where } = this.copiesBehind(dialect)
     const rows = await transaction.rows(
-      `SELECT ${column('c', 'id')} AS id, ${column('c', 'ownerId')} AS owner_id, ${column('c', 'follows')} AS follows FROM ${table} ` +
-        `${where} AND c.${isPlain} AND ${column('c', 'countBeganAt')} ${isSame} ${column('f', 'countBeganAt')} LIMIT ${limit} OFFSET ${from}`,
+      `SELECT ${c('id')} AS id, ${c('ownerId')} AS owner_id, ${c('follows')} AS follows FROM ${table} ` +
+        `${where} AND ${isPlain(`f.${quota.column('countBeganAt')}`)} LIMIT ${limit} OFFSET ${from}`,
     )
     if (rows.length === 0) return 0
     const counts = rows.map((row) => ({
@@ -118,7 +118,7 @@ export class GroupStore<Q extends QuotaRow> {
       const copy = { ...quotaOfGroup, labelSearch: storedForSearch(quotaOfGroup.label), state }
       const { affected } = await transaction.execute(
         `UPDATE ${quota.table} AS c SET ${COPIED.map((property) => `${quota.column(property)} = ?`).join(', ')} ` +
-          `WHERE ${quota.column('id')} IN (${placeholders(ids)}) AND ${isPlain} AND ${quota.column('countBeganAt')} ${isSame} ?`,
+          `WHERE ${c('id')} IN (${placeholders(ids)}) AND ${isPlain('?')}`,
         [
           ...COPIED.map((property) => quota.bind(property, copy[property])),
           ...ids,

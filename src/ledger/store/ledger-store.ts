@@ -216,7 +216,7 @@ export class LedgerStore<Q extends QuotaRow> {
     const { dialect } = transaction
     const { ownerIds, skipLocked, deduplicationKeys, actIds, operationIds, quotaIds } = wanted
     const lock = lockOf(dialect, skipLocked)
-    const found = await sent(transaction, [
+    const statements = [
       this.ownerRows(dialect, ownerIds, lock),
       ownerIds.length === 0 ? NOTHING : this.liveQuotas(dialect, ownerIds, wanted.now - CLOCK_MAY_STEP_BACK_MS),
       selectBy(this.quota, 'id', quotaIds),
@@ -225,8 +225,9 @@ export class LedgerStore<Q extends QuotaRow> {
       selectBy(this.operation, 'id', operationIds),
       selectBy(this.allocation, 'operationId', operationIds),
       this.keptGate(dialect),
-      ...(groups === undefined ? [] : this.groupRows(dialect, groups)),
-    ])
+    ]
+    const ofGroups = groups === undefined ? [] : this.groupRows(dialect, groups)
+    const found = await sent(transaction, [...statements, ...ofGroups])
     const [owners = [], live = [], named = [], keyed = [], own = [], operations = [], allocations = [], gate = []] =
       found
     const entries = withAllocations(
@@ -239,7 +240,7 @@ export class LedgerStore<Q extends QuotaRow> {
       acts: [...(await decoded(this.act, keyed)), ...(await decoded(this.act, own))].map((act) => this.whole(act)),
       operations: [...entries, ...(await this.plainOperations(transaction, operationIds, entries))],
       gate: gate[0] === undefined ? NO_GATE : this.gate.decode(gate[0]),
-      ofGroups: groups === undefined ? undefined : await this.foundGroups(found.slice(8)),
+      ofGroups: groups === undefined ? undefined : await this.foundGroups(found.slice(statements.length)),
     }
   }
 

@@ -141,8 +141,8 @@ export class Sweeper<Q extends QuotaRow> {
     while (signal?.aborted !== true) {
       const began = performance.now()
       const found = await this.outdatedOwners()
-      const isLast = found.length < COUNTS_STEP
       if (found.length === 0) break
+      const isLast = found.length < COUNTS_STEP
       if ((await this.copySettings(isLast)) === 0) {
         const ownerIds = new Set(found.filter((ownerId) => !tried.has(ownerId)))
         const results = await Promise.allSettled([...ownerIds].map(async (ownerId) => this.ledger.follow(ownerId)))

@@ -562,9 +562,16 @@ export class Engine<Q extends QuotaRow> {
     const locked = new Set(found.locked.keys())
     const elsewhere = await this.lockedElsewhere(transaction, requests, ownerIds, [...locked], skipLocked)
     const chains = await this.chainsOf(transaction, requests, found)
-    if (asked !== undefined && !covers(asked, drawnChains(requests, chains))) throw new ChainsMoved()
+    const drawn = drawnChains(requests, chains)
+    if (asked !== undefined && !covers(asked, drawn)) throw new ChainsMoved()
     const wanted = asked ?? groupsWanted(requests, { chains, ...groupsOf })
-    const ofGroups = await this.lockGroups(transaction, requests, { chains, also, wanted, found: found.ofGroups })
+    const ofGroups = await this.lockGroups(transaction, requests, {
+      chains,
+      drawn,
+      also,
+      wanted,
+      found: found.ofGroups,
+    })
     for (const id of ofGroups.lockedIds) locked.add(id)
     for (const id of ofGroups.elsewhere) elsewhere.add(id)
     for (const [ownerId, chain] of chains)
@@ -683,7 +690,7 @@ export class Engine<Q extends QuotaRow> {
   private async lockGroups(
     transaction: Transaction,
     requests: readonly Request[],
-    { chains, also, wanted, found: known }: LockingGroups<Q>,
+    { chains, drawn, also, wanted, found: known }: LockingGroups<Q>,
   ): Promise<FoundGroups<Q> & { readonly elsewhere: ReadonlySet<number> }> {
     const elsewhere = new Set<number>()
     if (wanted === undefined) return { lockedIds: [], elsewhere, groups: [], quotas: [] }
@@ -700,7 +707,7 @@ export class Engine<Q extends QuotaRow> {
       const rowless = unlocked.filter((id) => !elsewhere.has(id))
       if (rowless.length > 0) throw new LockRowsMissing(rowless)
     }
-    this.noteRoots(drawnChains(requests, chains), locked)
+    this.noteRoots(drawn, locked)
     return { ...found, quotas: [...found.quotas, ...counts], elsewhere }
   }
 
@@ -901,6 +908,8 @@ interface GroupsOf {
 
 /** What is known of them. */
 interface LockingGroups<Q> extends Pick<GroupsOf, 'chains' | 'also'> {
+  /** The chains of owners that draw (`drawnChains`). */
+  readonly drawn: GroupsOf['chains']
   readonly wanted: WantedGroups | undefined
   /** Undefined if they are not locked. */
   readonly found: FoundGroups<Q> | undefined
