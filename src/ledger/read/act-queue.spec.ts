@@ -4,9 +4,14 @@ import { v7 } from 'uuid'
 import { ActQueue, type QueuedAct } from './act-queue.js'
 
 const NOW = Date.UTC(2026, 10, 21)
-// Few times, so that many acts have the same one.
+// Few times, counters and last bytes, so that many acts differ only in the last one.
 const id = fc.oneof(
-  { weight: 4, arbitrary: fc.tuple(fc.nat(3), fc.nat(3)).map(([msecs, seq]) => v7({ msecs: NOW + msecs, seq })) },
+  {
+    weight: 4,
+    arbitrary: fc
+      .tuple(fc.nat(3), fc.nat(3), fc.nat(3))
+      .map(([msecs, seq, last]) => v7({ msecs: NOW + msecs, seq, random: new Uint8Array(16).fill(last, 15) })),
+  },
   { weight: 1, arbitrary: fc.constant('') },
 )
 const act = fc.record({ id, at: fc.nat(3).map((after) => NOW + after), settles: fc.boolean(), used: fc.nat(5) })

@@ -10,11 +10,11 @@ export interface QueuedAct {
   readonly reserved: number
 }
 
-/** The numbers of an act: its time, its place among those of that time (two), and the rest. */
-const NUMBERS = 6
-const [AT, PLACE_BELOW] = [0, 2] as const
+/** The numbers of an act: its time, its place among those of that time (three), and the rest. */
+const NUMBERS = 7
+const [AT, LAST_OF_PLACE] = [0, 3] as const
 
-/** Acts in the order in which they were decided: by their time, then by their ids. A heap of 48 bytes an act. */
+/** Acts in the order in which they were decided: by their time, then by their ids. A heap of 56 bytes an act. */
 export class ActQueue {
   private numbers = new Float64Array(NUMBERS * 1_024)
   /** The number of acts. */
@@ -46,7 +46,7 @@ export class ActQueue {
 
   /** Removes the next act. */
   pop(): QueuedAct {
-    const [at = NaN, , , countedAt = NaN, used = 0, reserved = 0] = this.numbers.subarray(0, NUMBERS)
+    const [at = NaN, , , , countedAt = NaN, used = 0, reserved = 0] = this.numbers.subarray(0, NUMBERS)
     this.length -= 1
     this.numbers.copyWithin(0, NUMBERS * this.length, NUMBERS * (this.length + 1))
     for (let place = 0; ;) {
@@ -60,7 +60,7 @@ export class ActQueue {
   }
 
   private isBefore(one: number, other: number): boolean {
-    for (let number: number = AT; number <= PLACE_BELOW; number += 1) {
+    for (let number: number = AT; number <= LAST_OF_PLACE; number += 1) {
       const difference = (this.numbers[NUMBERS * one + number] ?? 0) - (this.numbers[NUMBERS * other + number] ?? 0)
       if (difference !== 0) return difference < 0
     }
@@ -77,8 +77,8 @@ export class ActQueue {
   }
 }
 
-/** The order of a UUIDv7 as two numbers: its milliseconds, and its counter. Both are 0 for the empty text. */
-function placeOf(id: string): [number, number] {
-  const after = id.slice(15, 18) + id.slice(19, 23) + id.slice(24, 29)
-  return [instantOfId(id), Number.parseInt(after, 16) || 0]
+/** The order of a UUIDv7: its milliseconds, and what follows as two numbers. All are 0 for the empty text. */
+function placeOf(id: string): [number, number, number] {
+  const after = id.slice(15, 18) + id.slice(19, 23) + id.slice(24)
+  return [instantOfId(id), Number.parseInt(after.slice(0, 10), 16) || 0, Number.parseInt(after.slice(10), 16) || 0]
 }
