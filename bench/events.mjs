@@ -1,19 +1,20 @@
 /**
  * Thresholds, webhooks and the feed of events on a throwaway MariaDB: measures the cost of thresholds that are not passed,
- * the delivery rate to one endpoint, the cost of hanging endpoints for consumes, and the read rate of a feed of ten
- * million events.
- * `npm run build -- service && node bench/events.mjs [thresholds|delivery|hanging|feed …]`; without a name, all of them.
- * EVENTS sets the length of the feed.
+ * the delivery rate to one endpoint, the cost of hanging endpoints and of telling refusals for consumes, and the read rate
+ * of a feed of ten million events.
+ * `npm run build -- service && node bench/events.mjs [thresholds|delivery|hanging|refusals|feed …]`; without a name, all of them.
+ * EVENTS sets the length of the feed, ROUNDS the number of pairs of `refusals`.
  */
 import { fork } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { createServer } from 'node:http'
+import { Agent, createServer, request } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
+import { SMTPServer } from 'smtp-server'
 import { startMariaDb } from '../scripts/mariadb.mjs'
 import { withoutIndexes } from './growth.mjs'
 import { median } from './median.mjs'
@@ -25,6 +26,10 @@ const CONSUME = `${QUOTAS}/usage/consume`
 const OWNERS = 1_000
 /** The first owner whose quotas have ten thresholds; those of earlier owners have none. */
 const WATCHED_FROM = 100_001
+/** The first owner who has nothing left: the first thousand are refused again and again, later ones once. */
+const DRY_FROM = 200_001
+const DRY = 20_000
+const ROUNDS = Number(process.env.ROUNDS ?? 12)
 const EVENTS = Number(process.env.EVENTS ?? 10_000_000)
 const RECEIVER = 'receiver'
 
@@ -35,9 +40,21 @@ const spread = (values, digits = 3) =>
 if (process.argv[2] === RECEIVER) receive()
 else await main(process.argv.slice(2))
 
-/** The endpoints, in a separate process: `/hang…` never answers. */
+/** The endpoints, in a separate process: `/hang…` never answers; a mail server takes everything. */
 function receive() {
   let received = 0
+  const mails = new SMTPServer({
+    authOptional: true,
+    disabledCommands: ['AUTH', 'STARTTLS'],
+    logger: false,
+    onData: (stream, _session, callback) => {
+      stream.resume()
+      stream.on('end', () => {
+        received += 1
+        callback()
+      })
+    },
+  })
   const server = createServer((request, response) => {
     request.resume()
     if (request.url.startsWith('/hang')) return
@@ -48,11 +65,15 @@ function receive() {
   })
   process.on('message', () => process.send({ received }))
   process.on('disconnect', () => process.exit())
-  server.listen(0, '127.0.0.1', () => process.send({ port: server.address().port }))
+  server.listen(0, '127.0.0.1', () => {
+    const smtp = mails.listen(0, '127.0.0.1', () =>
+      process.send({ port: server.address().port, smtp: smtp.address().port }),
+    )
+  })
 }
 
 async function main(names) {
-  const cases = { thresholds, delivery, hanging, feed }
+  const cases = { thresholds, delivery, hanging, refusals, feed }
   const wanted = names.length === 0 ? Object.keys(cases) : names
   const folder = mkdtempSync(join(tmpdir(), 'quota-bench-'))
   const file = join(folder, 'webhooks.json')
@@ -62,7 +83,7 @@ async function main(names) {
   })
   const receiver = fork(fileURLToPath(import.meta.url), [RECEIVER])
   try {
-    const [{ port }] = await once(receiver, 'message')
+    const [{ port, smtp }] = await once(receiver, 'message')
     const making = await connect(mariadb.url(''))
     await making.query('CREATE DATABASE events')
     await making.end()
@@ -72,12 +93,19 @@ async function main(names) {
       VERIFY_BACKGROUND: 'false',
       WEBHOOKS_FILE: file,
     })
-    const endpoints = async (paths) => {
-      const entries = paths.map((path) => ({
-        name: path,
-        url: `http://127.0.0.1:${port}/${path}`,
-        secrets: [`whsec_${randomBytes(32).toString('base64')}`],
-      }))
+    const endpoints = async (paths, { types, kinds = ['webhook'] } = {}) => {
+      const entries = paths.map((path, place) => {
+        const kind = kinds[place % kinds.length]
+        const url = `http://127.0.0.1:${port}/${path}`
+        return {
+          name: path,
+          kind,
+          types,
+          ...(kind === 'webhook' && { url, secrets: [`whsec_${randomBytes(32).toString('base64')}`] }),
+          ...(kind === 'slack' && { url }),
+          ...(kind === 'mail' && { to: ['a@a.example'], from: 'q@q.example', smtp: `smtp://127.0.0.1:${smtp}` }),
+        }
+      })
       writeFileSync(file, JSON.stringify(entries))
       process.kill(tested.pids[0], 'SIGHUP')
       // Until the file is in force, and the queues of removed endpoints are deleted.
@@ -227,6 +255,79 @@ async function hanging(parts) {
     )
   } finally {
     clearInterval(happening)
+    await endpoints([])
+  }
+}
+
+/** Consumes beside 200 refusals a second, without endpoints and with three of each kind. */
+async function refusals(parts) {
+  const { tested, endpoints, received, admin } = parts
+  await admin.query(
+    `INSERT INTO mail_quota (account_id, quota_type, total, state, expire_at, created_at, updated_at)
+     SELECT ${DRY_FROM} + seq - 1, 1, 0, 'active', '2099-01-01', NOW(3), NOW(3) FROM seq_1_to_${DRY};
+     INSERT INTO mail_owner (owner_id) SELECT ${DRY_FROM} + seq - 1 FROM seq_1_to_${DRY}`,
+  )
+  const agent = new Agent({ keepAlive: true, maxSockets: 16 })
+  const refuse = (owner) => {
+    const body = JSON.stringify({ account_id: owner, amount: 1 })
+    const headers = {
+      authorization: `Bearer ${tested.token}`,
+      'content-type': 'application/json',
+      'idempotency-key': `refusal-${beat}`,
+    }
+    const asked = request({ port: tested.port, host: '127.0.0.1', path: CONSUME, method: 'POST', agent, headers })
+    asked.on('response', (answer) => {
+      if (answer.statusCode !== 409) wrong = answer.statusCode
+      answer.resume()
+    })
+    asked.on('error', () => undefined)
+    asked.end(body)
+  }
+  /** Owners who are refused for the first time, a second. */
+  let fresh = 0
+  let [beat, next, wrong] = [0, 1_000, undefined]
+  const refusing = setInterval(() => {
+    for (let n = 0; n < 4; n += 1) {
+      beat += 1
+      const isNew = fresh > 0 && beat % (200 / fresh) === 0
+      if (isNew) next += 1
+      refuse(DRY_FROM + (isNew ? next : beat % 1_000))
+    }
+  }, 20)
+  try {
+    const names = ['webhook', 'slack', 'mail'].flatMap((kind, of) =>
+      [1, 2, 3].map((n) => ({ name: `${kind}-${n}`, of })),
+    )
+    const nine = names.sort((a, b) => a.name.at(-1) - b.name.at(-1) || a.of - b.of).map(({ name }) => name)
+    const options = { types: ['owner.refused', 'owner.recovered'], kinds: ['webhook', 'slack', 'mail'] }
+    await endpoints(nine, options)
+    await consumes(parts, 1, { seconds: 20 })
+    if (wrong !== undefined) throw new Error(`a refusal is answered ${wrong}`)
+    for (const each of [0, 2, 10]) {
+      const rounds = []
+      fresh = each
+      const before = await received()
+      for (let round = 0; round < ROUNDS; round += 1) {
+        const figures = {}
+        for (const which of round % 2 === 0 ? ['none', 'nine'] : ['nine', 'none']) {
+          await endpoints(which === 'none' ? [] : nine, options)
+          await sleep(1_500)
+          figures[which] = await consumes(parts, 1, { seconds: 4 })
+        }
+        rounds.push(figures)
+      }
+      if (wrong !== undefined) throw new Error(`a refusal is answered ${wrong}`)
+      const ratio = (of) => spread(rounds.map(({ none, nine: with9 }) => of(with9) / of(none)))
+      told(
+        `consume beside 200 refusals/s, ${each} of owners not refused before`,
+        `${ratio(({ perSecond }) => perSecond)}, CPU ${ratio(({ ours }) => ours)}, p99 ms ${rounds
+          .map(({ none, nine: with9 }) => `${none.p99.toFixed(0)}/${with9.p99.toFixed(0)}`)
+          .join(' ')}, ${(await received()) - before} received`,
+      )
+    }
+  } finally {
+    clearInterval(refusing)
+    agent.destroy()
     await endpoints([])
   }
 }

@@ -50,6 +50,6 @@ describe('the next attempt', () => {
     expect(readRetryAfter('120', now)).toBe(120_000)
     expect(readRetryAfter('Sat, 21 Nov 2026 12:01:00 GMT', now)).toBe(60_000)
     expect(readRetryAfter('Sat, 21 Nov 2026 11:00:00 GMT', now)).toBe(0)
-    for (const text of [null, 'soon', '-1']) expect(readRetryAfter(text, now)).toBeUndefined()
+    for (const text of [undefined, 'soon', '-1']) expect(readRetryAfter(text, now)).toBeUndefined()
   })
 })

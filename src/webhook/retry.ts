@@ -32,8 +32,8 @@ export function pauseAfter(failed: number, retryAfterMs: number | undefined, ran
 }
 
 /** Parses `Retry-After`: seconds, or a time. In milliseconds from `now`; undefined if it is neither. */
-export function readRetryAfter(text: string | null, now: number): number | undefined {
-  if (text === null) return undefined
+export function readRetryAfter(text: string | undefined, now: number): number | undefined {
+  if (text === undefined) return undefined
   if (/^\d{1,9}$/.test(text)) return Number(text) * 1000
   // HTTP's own format; Date.parse accepts nearly anything.
   const time = text.endsWith(' GMT') ? Date.parse(text) : NaN

@@ -1,3 +1,5 @@
+import http, { type IncomingMessage } from 'node:http'
+import https from 'node:https'
 import type { HttpEndpoint, WebhookEndpoint } from '../config/webhook-endpoints.js'
 import { withTimeLimit } from '../time/time-limit.js'
 import { sendMail } from './mail-sender.js'
@@ -27,6 +29,12 @@ export interface Attempt {
 }
 
 const GONE = 410
+
+/** Connections wait for the next message so long, in milliseconds: less than the five seconds of usual servers. */
+const IDLE_MS = 4_000
+const reused = { keepAlive: true, timeout: IDLE_MS } as const
+const plainAgent = new http.Agent(reused)
+const secureAgent = new https.Agent(reused)
 
 /**
  * Sends a message once. It never throws, and ends within 16 seconds, by mail 31, regardless of the endpoint.
@@ -63,62 +71,59 @@ async function post(
   now: number,
   stop: AbortSignal,
 ): Promise<Pick<Attempt, 'status' | 'error' | 'retryAfterMs' | 'gone'>> {
-  const { target, authorization } = split(url)
-  const request = {
-    method: 'POST',
-    headers: {
-      'content-type': 'application/json',
-      'user-agent': 'quota-service',
-      ...authorization,
-      ...(kind === 'webhook' ? signatureHeaders(secrets, message, Math.floor(now / 1000)) : {}),
-    },
-    body: message.body,
-    // Only the operator determines where messages go.
-    redirect: 'manual',
-  } as const
-  const response = await withTimeLimit(ANSWER_TIMEOUT_MS, (signal) => fetch(target, { ...request, signal }), stop)
-  await finish(response)
+  const headers = {
+    'content-type': 'application/json',
+    'user-agent': 'quota-service',
+    ...(kind === 'webhook' ? signatureHeaders(secrets, message, Math.floor(now / 1000)) : {}),
+  }
+  const answer = await withTimeLimit(
+    ANSWER_TIMEOUT_MS,
+    async (signal) => answerOf(new URL(url), headers, message.body, signal),
+    stop,
+  )
+  await finish(answer)
+  const { statusCode: status = 0 } = answer
   return {
-    status: response.status,
-    error: response.ok ? null : `answered ${response.status}`,
-    retryAfterMs: readRetryAfter(response.headers.get('retry-after'), now),
-    gone: response.status === GONE,
+    status,
+    error: status >= 200 && status < 300 ? null : `answered ${status}`,
+    retryAfterMs: readRetryAfter(answer.headers['retry-after'], now),
+    gone: status === GONE,
   }
 }
 
-/** Reads a short answer to its end, so that the connection can be reused. */
-async function finish({ body }: Response): Promise<void> {
-  if (body === null) return
-  const reader = body.getReader()
-  const timer = setTimeout(() => void reader.cancel().catch(() => undefined), MAX_ANSWER_MS)
+/**
+ * The head of the answer to a POST. Redirects are not followed, since only the operator determines where messages go.
+ * `fetch` would do the same for three times the CPU time. A user and a password in the URL are sent as Basic.
+ */
+async function answerOf(
+  url: URL,
+  headers: Record<string, string>,
+  body: string,
+  signal: AbortSignal,
+): Promise<IncomingMessage> {
+  const [{ request }, agent] = url.protocol === 'https:' ? [https, secureAgent] : [http, plainAgent]
+  return new Promise((resolve, reject) => {
+    request(url, { method: 'POST', headers, agent, signal }).on('response', resolve).on('error', reject).end(body)
+  })
+}
+
+/** Reads a short answer to its end, so that the connection can be reused; closes that of another one. */
+async function finish(answer: IncomingMessage): Promise<void> {
+  const timer = setTimeout(() => answer.destroy(), MAX_ANSWER_MS)
   try {
-    for (let read = 0; read <= MAX_ANSWER_BYTES;) {
-      const { value } = (await reader.read()) as { value?: Uint8Array }
-      if (value === undefined) return
-      read += value.length
-    }
+    let read = 0
+    for await (const chunk of answer as AsyncIterable<Buffer>) if ((read += chunk.length) > MAX_ANSWER_BYTES) return
   } catch {
     // The status decides whether it was received.
   } finally {
     clearTimeout(timer)
-    await reader.cancel().catch(() => undefined)
   }
 }
 
-/** A URL without its user, which `fetch` accepts only in a header. */
-function split(url: string): { target: string; authorization: Record<string, string> } {
-  const target = new URL(url)
-  const { username, password } = target
-  if (username === '' && password === '') return { target: url, authorization: {} }
-  target.username = ''
-  target.password = ''
-  const credentials = Buffer.from(`${decodeURIComponent(username)}:${decodeURIComponent(password)}`)
-  return { target: target.href, authorization: { authorization: `Basic ${credentials.toString('base64')}` } }
-}
-
 function reasonOf(error: unknown): string {
-  const { message, cause } = error as Error
-  return cause instanceof Error ? cause.message || String((cause as NodeJS.ErrnoException).code) : message
+  // An aborted request names its signal's reason as the cause.
+  const { message, code } = ((error as Error).cause ?? error) as NodeJS.ErrnoException
+  return message || String(code)
 }
 
 function printable(text: string): string {
