@@ -87,7 +87,7 @@ export function measureLedger<Q extends QuotaRow>(registry: Registry, ledger: Le
   const strangers = counter('quota_refusals_unknown_owner_total', 'Refused attempts for owners that never had a quota.')
   const dropped = counter(
     'quota_refusals_dropped_total',
-    'Refused attempts that were not counted because the database was unavailable.',
+    'Refused attempts not counted because the database was unavailable or slow.',
   )
   const seen = counter(
     'quota_owners_first_seen_total',

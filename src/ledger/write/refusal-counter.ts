@@ -14,8 +14,8 @@ import type { Spells } from './spells.js'
  * (contract, §8).
  */
 const FLUSH_EVERY_MS = 2_000
-/** The maximum number of counts in memory, one for each owner, code and hour; a full table is written at once. */
-const MAX_COUNTS = 20_000
+/** The maximum number of counts in memory, one for each owner, code and hour: about 30 MB. */
+const MAX_COUNTS = 100_000
 /** The maximum number of counts that one transaction writes. */
 const STEP = 500
 
@@ -26,7 +26,7 @@ type Count = RefusalRow & { readonly firstAt: Instant }
 export interface RefusalObserver {
   /** Attempts for owners that never had a quota and are in no group by name. */
   unknownOwner(attempts: number): void
-  /** Attempts that were dropped because the database was unavailable. */
+  /** Attempts that were dropped because the database was unavailable or too slow. */
   dropped(attempts: number): void
 }
 
@@ -67,7 +67,6 @@ export class RefusalCounter<Q extends QuotaRow> {
       firstAt: now,
       lastAt: now,
     })
-    if (this.counts.size >= MAX_COUNTS) void this.flush()
   }
 
   /** Writes the remaining counts; counts that cannot be written are lost. */
