@@ -4,6 +4,9 @@ import { dataSourceOptions } from '../src/database/data-source-options.js'
 import { createChannel, dropChannel } from '../src/database/migrations/1796000000000-baseline.js'
 import { migrate, migrateBack, migrationStates } from '../src/database/migrate.js'
 import { ENTITIES } from '../src/entities.js'
+import { ACT_KINDS } from '../src/ledger/rows/act.entity.js'
+import { CHANGE_ACTIONS } from '../src/ledger/rows/change.entity.js'
+import { CYCLE_UNITS } from '../src/quota/cycle.js'
 import { alwaysOnEveryStore, type Store } from './support/store.js'
 
 /** A channel that limits users, as SMS does. */
@@ -185,6 +188,24 @@ alwaysOnEveryStore('migrations', (kind) => {
         }
       },
     )
+
+    it('have room for every word of a list', async () => {
+      const columns: { place: string; length: number | string }[] = await dataSource.query(
+        "SELECT CONCAT(table_name, '.', column_name) AS place, character_maximum_length AS length FROM information_schema.columns " +
+          'WHERE table_schema = DATABASE() AND character_maximum_length IS NOT NULL',
+      )
+      for (const [column, words] of [
+        ['act.kind', ACT_KINDS],
+        ['change.action', CHANGE_ACTIONS],
+        ['quota.cycle_unit', CYCLE_UNITS],
+      ] as const)
+        for (const channel of ['mail', 'sms']) {
+          const place = `${channel}_${column}`
+          const { length } = columns.find((one) => one.place === place) ?? {}
+          expect([place, Number(length)]).toEqual([place, expect.any(Number)])
+          expect(Math.max(...words.map((word) => word.length))).toBeLessThanOrEqual(Number(length))
+        }
+    })
 
     it('give every table a primary key, which clusters require', async () => {
       const without: unknown[] = await dataSource.query(
