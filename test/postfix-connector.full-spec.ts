@@ -95,16 +95,45 @@ describe('the connector', () => {
     expect(await usedBy(4)).toBe(21)
   })
 
-  it('only checks before the end of a message', async () => {
-    await total(5, 1)
+  it('only checks before the end of a message: one recipient at RCPT, all of them at DATA', async () => {
+    await total(5, 3)
     const postfix = PolicyClient.to(connector.port)
     const rcpt = { ...message(5, 0), protocol_state: 'RCPT' }
-    for (const state of ['CONNECT', 'EHLO', 'MAIL', 'RCPT', 'DATA', 'VRFY', 'ETRN'])
+    const data = (recipients: number): Record<string, string | number> => ({
+      ...message(5, recipients),
+      protocol_state: 'DATA',
+    })
+    for (const state of ['CONNECT', 'EHLO', 'MAIL', 'RCPT', 'VRFY', 'ETRN'])
       expect(await postfix.ask({ ...rcpt, protocol_state: state })).toBe('DUNNO')
+    expect(await postfix.ask(data(3))).toBe('DUNNO')
+    expect(await postfix.ask({ ...data(4), queue_id: 'DATA4' })).toMatch(/^REJECT .*4 recipients asked for, 3 left/)
+    expect(await postfix.ask({ ...data(1), sasl_username: 'nobody' })).toMatch(/^DEFER_IF_PERMIT No sending quota/)
     expect(await usedBy(5)).toBe(0)
-    expect(await postfix.ask(message(5, 1))).toBe('DUNNO')
+    expect(await postfix.ask(message(5, 3))).toBe('DUNNO')
+    expect(await postfix.ask(data(1))).toMatch(/^REJECT /)
     expect(await postfix.ask(rcpt)).toMatch(/^REJECT /)
     expect(await PolicyClient.to((await Connector.start(settings())).port).ask(rcpt)).toBe('DUNNO')
+    // A refused message does not reach its end: this is its line.
+    while (!connector.log.some(({ queue_id: id }) => id === 'DATA4')) await sleep(10)
+    expect(connector.log.filter(({ queue_id: id }) => id === 'DATA4')).toMatchObject([
+      { level: 'info', message: 'reject: exceeded', state: 'DATA', account: 5, recipients: 4, remaining: 3 },
+    ])
+  })
+
+  it('leaves it to the end of a message while the service, or the database of accounts, is away', async () => {
+    const away = { QUOTA_URL: 'http://127.0.0.1:1', CHECK_AT_RCPT: 'true' }
+    const noAccounts = {
+      ACCOUNTS_DATABASE_URL: 'mysql://reader@127.0.0.1:1/mail',
+      ACCOUNTS_QUERY: 'SELECT 1 FROM mailbox WHERE username = :user',
+      ACCOUNTS_FILE: '',
+    }
+    for (const lost of [await Connector.start(settings(away)), await Connector.start(settings(noAccounts))]) {
+      const postfix = PolicyClient.to(lost.port)
+      for (const state of ['RCPT', 'DATA'])
+        expect(await postfix.ask({ ...message(1, 1), protocol_state: state })).toBe('DUNNO')
+      expect(await lost.metric('quota_postfix_questions_total', 'unreachable')).toBe(0)
+      expect(await postfix.ask(message(1, 1))).toMatch(/^DEFER_IF_PERMIT Sending quotas cannot be checked/)
+    }
   })
 
   it.each([
@@ -148,7 +177,7 @@ describe('the connector', () => {
         senders.map(async (account) => {
           const postfix = PolicyClient.to(connector.port)
           // In one piece: three messages of which two fit, each behind a question of which the answer is known.
-          const text = times(3).map(() => questionText({ protocol_state: 'DATA' }) + questionText(message(account, 1)))
+          const text = times(3).map(() => questionText({ protocol_state: 'MAIL' }) + questionText(message(account, 1)))
           postfix.socket.write(text.join(''))
           const heard = { dunno: 0, reject: 0, defer: 0 }
           for (let n = 0; n < 3; n += 1) {
@@ -216,7 +245,7 @@ describe('the connector', () => {
 
   it('closes connections beyond the limit, and accepts others when there is room', async () => {
     const small = await Connector.start(settings({ MAX_CONNECTIONS: '3' }))
-    const question = { protocol_state: 'DATA' }
+    const question = { protocol_state: 'MAIL' }
     const kept = times(3).map(() => PolicyClient.to(small.port))
     for (const postfix of kept) expect(await postfix.ask(question)).toBe('DUNNO')
     expect(await PolicyClient.to(small.port).ask(question)).toBeUndefined()
@@ -247,14 +276,14 @@ describe('the connector', () => {
   it('listens on a Unix socket, also if a dead process has left one, but never if another process listens', async () => {
     const path = join(folder, 'policy')
     const first = await Connector.start(settings({ LISTEN: `unix:${path}` }))
-    expect(await PolicyClient.to(path).ask({ protocol_state: 'DATA' })).toBe('DUNNO')
+    expect(await PolicyClient.to(path).ask({ protocol_state: 'MAIL' })).toBe('DUNNO')
     const rival = await Connector.start(settings({ LISTEN: `unix:${path}` }))
     expect(await rival.exited).toBe(1)
     expect(rival.stderr).toContain('somebody listens')
     first.signal('SIGKILL')
     await first.exited
     await Connector.start(settings({ LISTEN: `unix:${path}` }))
-    expect(await PolicyClient.to(path).ask({ protocol_state: 'DATA' })).toBe('DUNNO')
+    expect(await PolicyClient.to(path).ask({ protocol_state: 'MAIL' })).toBe('DUNNO')
   })
 
   it('answers pending questions before it ends', async () => {
@@ -263,7 +292,7 @@ describe('the connector', () => {
     slow.delayMs = 1_000
     const ending = await Connector.start(settings({ QUOTA_URL: slow.url }))
     const [busy, idle] = [PolicyClient.to(ending.port), PolicyClient.to(ending.port)]
-    expect(await idle.ask({ protocol_state: 'DATA' })).toBe('DUNNO')
+    expect(await idle.ask({ protocol_state: 'MAIL' })).toBe('DUNNO')
     const answer = busy.ask(message(10, 1))
     while (!slow.paths.includes('/api/v1/quotas/usage/consume')) await sleep(10)
     ending.signal('SIGTERM')

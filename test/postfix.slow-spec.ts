@@ -55,10 +55,19 @@ describe(`a real Postfix in front of the service on ${kind.name}`, () => {
     }
     connector = await Connector.start(settings)
     sink = await Sink.start()
-    const [restriction = ''] =
-      /check_policy_service \{[^}]*\}[^}]*\}/.exec(await readFile('docs/postfix.md', 'utf8')) ?? []
-    expect(restriction).toContain('inet:127.0.0.1:10040')
-    postfix = await Postfix.start(restriction.replace(/\s+/g, ' ').replace(':10040', `:${connector.port}`), sink.port)
+    // As documented: `NAME = check_policy_service { … }`, with at most one level of braces in it.
+    const documented = (await readFile('docs/postfix.md', 'utf8')).matchAll(
+      /^ *(smtpd_\w+) =\s+(check_policy_service \{(?:[^{}]|\{[^}]*\})*\})/gm,
+    )
+    const options = [...documented].map(([, name, restriction = '']) => {
+      expect(restriction).toContain('inet:127.0.0.1:10040')
+      return `${name}=${restriction.replace(/\s+/g, ' ').replace(':10040', `:${connector.port}`)}`
+    })
+    expect(options.map((option) => option.split('=', 1)[0])).toEqual([
+      'smtpd_data_restrictions',
+      'smtpd_end_of_data_restrictions',
+    ])
+    postfix = await Postfix.start(options, sink.port)
   }, PATIENCE_MS)
 
   afterAll(async () => {
@@ -125,6 +134,56 @@ describe(`a real Postfix in front of the service on ${kind.name}`, () => {
         account: 1,
         message: 'dunno: fits',
       })
+    },
+    PATIENCE_MS,
+  )
+
+  it('refuses at DATA, before the body: nothing is uploaded, nothing charged; what fits is charged at its end', async () => {
+    await total(40, 3)
+    const session = await SmtpSession.open(postfix.submission, user(40))
+    expect(await session.begin(user(40), addresses(4))).toMatch(
+      /^554 5\.7\.1 <DATA>: Data command rejected: Sending quota exceeded: 4 recipients asked for, 3 left/,
+    )
+    // In pieces, too (BDAT), Postfix refuses before it has all.
+    expect(await session.command('BDAT 3\r\na')).toMatch(/^554 5\.7\.1 .*4 recipients asked for, 3 left/)
+    expect(await usedBy(40)).toBe(0)
+    await session.command('RSET')
+    expect(await session.begin(user(40), addresses(3))).toMatch(/^354/)
+    expect(await usedBy(40)).toBe(0)
+    expect(await session.body(user(40))).toMatch(/^250/)
+    expect(await usedBy(40)).toBe(3)
+    expect(await session.begin(user(40), addresses(1))).toMatch(/^554 5\.7\.1 <DATA>: .* 0 left/)
+    expect(await session.command('QUIT')).toMatch(/^221/)
+    expect(await usedBy(40)).toBe(3)
+    const asked = connector.log.filter(({ payer }) => payer === user(40))
+    expect(asked.map(({ state, message }) => [state, message])).toEqual([
+      ['DATA', 'reject: exceeded'],
+      ['DATA', 'reject: exceeded'],
+      ['END-OF-MESSAGE', 'dunno: fits'],
+      ['DATA', 'reject: exceeded'],
+    ])
+  })
+
+  it(
+    'lets another server retry 9 MB without sending them, until they fit',
+    async () => {
+      await hourly(41, 2, new Date('2900-01-01'))
+      const session = await SmtpSession.open(postfix.queue)
+      expect(await session.send(user(41), addresses(1))).toMatch(/^250/)
+      await until(() => sink.recipients.get(user(41)) === 1)
+      const body = `${'x'.repeat(73)}\r\n`.repeat(120_000)
+      expect(await session.send(user(41), ['big-1@elsewhere.test', 'big-2@elsewhere.test'], body)).toMatch(/^250/)
+      const refused = async (): Promise<number> =>
+        (await postfix.log()).match(/to=<big-1@.*status=deferred.*<DATA>: .*in reply to DATA command/g)?.length ?? 0
+      await until(async () => (await refused()) >= 3)
+      expect(await refused()).toBeGreaterThanOrEqual(3)
+      expect(await usedBy(41)).toBe(1)
+      await total(41, 1)
+      await until(() => sink.recipients.get(user(41)) === 3)
+      expect([sink.recipients.get(user(41)), await usedBy(41)]).toEqual([3, 3])
+      // Its body came once: Postfix asks at the end of each.
+      const ends = connector.log.filter(({ payer, state }) => payer === user(41) && state === 'END-OF-MESSAGE')
+      expect(ends.map(({ recipients }) => recipients)).toEqual([1, 2])
     },
     PATIENCE_MS,
   )

@@ -3,6 +3,7 @@
 set -eu
 
 # --- The connector ---
+postconf "smtpd_data_restrictions = check_policy_service { inet:connector:10040, timeout=5s, default_action=DUNNO }"
 # Last, so that a message that another restriction refuses is not charged.
 postconf "smtpd_end_of_data_restrictions = check_policy_service { inet:connector:10040, timeout=10s, try_limit=8, retry_delay=1s, { default_action = 451 4.7.1 Sending quotas cannot be checked at the moment } }"
 

@@ -59,10 +59,10 @@ export class Postfix {
   ) {}
 
   /**
-   * @param restriction the restriction at the end of a message, such as `check_policy_service …`
+   * @param options parameters of `submission`, such as `smtpd_end_of_data_restrictions=check_policy_service …`
    * @param sink the port for accepted mail
    */
-  static async start(restriction: string, sink: number): Promise<Postfix> {
+  static async start(options: readonly string[], sink: number): Promise<Postfix> {
     const folder = await mkdtemp(join(tmpdir(), 'quota-postfix-'))
     // Its processes run as `postfix`, and need access.
     await chmod(folder, 0o755)
@@ -106,11 +106,7 @@ queue_run_delay = 1s
     await writeFile(
       at('etc/master.cf'),
       smtpd(queue, []) +
-        smtpd(submission, [
-          'myhostname=submission.test',
-          `smtpd_end_of_data_restrictions=${restriction}`,
-          `content_filter=sink:[127.0.0.1]:${sink}`,
-        ]) +
+        smtpd(submission, ['myhostname=submission.test', ...options, `content_filter=sink:[127.0.0.1]:${sink}`]) +
         SERVICES,
     )
     const postfix = new Postfix(folder, submission, queue)
@@ -183,20 +179,30 @@ export class SmtpSession {
     return session
   }
 
-  /** Sends a message. @returns the server's last reply, or its reply to the first refused command */
-  async send(from: string, recipients: readonly string[]): Promise<string> {
-    const commands = [`MAIL FROM:<${from}>`, ...recipients.map((address) => `RCPT TO:<${address}>`), 'DATA']
-    this.socket.write(commands.map((command) => `${command}\r\n`).join(''))
-    let refused: string | undefined
-    for (const _ of commands) {
-      const said = await this.reply()
-      if (!/^[23]/.test(said)) refused ??= said
-    }
-    if (refused !== undefined) throw new Error(`refused before the message: ${refused}`)
-    const said = await this.command(`From: <${from}>\r\nSubject: test\r\n\r\ntext\r\n.`)
-    // Postfix keeps the envelope of a message that it refused at its end.
+  /** Sends a message. @returns the server's reply to its end, or to `DATA` if it refuses that: no body is sent then */
+  async send(from: string, recipients: readonly string[], text?: string): Promise<string> {
+    const reply = await this.begin(from, recipients)
+    const said = reply.startsWith('354') ? await this.body(from, text) : reply
+    // Postfix keeps the envelope of a message that it refused.
     if (!said.startsWith('250')) await this.command('RSET')
     return said
+  }
+
+  /** Sends an envelope and `DATA`. @returns the reply to `DATA` */
+  async begin(from: string, recipients: readonly string[]): Promise<string> {
+    const commands = [`MAIL FROM:<${from}>`, ...recipients.map((address) => `RCPT TO:<${address}>`), 'DATA']
+    this.socket.write(commands.map((command) => `${command}\r\n`).join(''))
+    let said = ''
+    for (const command of commands) {
+      said = await this.reply()
+      if (!/^[23]/.test(said) && command !== 'DATA') throw new Error(`${command} was refused: ${said}`)
+    }
+    return said
+  }
+
+  /** Sends a body, after the reply 354. @returns the reply to its end */
+  async body(from: string, text = 'text'): Promise<string> {
+    return this.command(`From: <${from}>\r\nSubject: test\r\n\r\n${text}\r\n.`)
   }
 
   async command(text: string): Promise<string> {

@@ -5,6 +5,7 @@ import type { Log } from './log.js'
 import type { Metrics } from './metrics.js'
 import type { Verdict } from './policy.js'
 import { type Question, QuestionReader } from './question.js'
+import { DUNNO } from './words.js'
 
 /** The maximum number of concurrent questions of one connection; Postfix itself never has two. */
 const MAX_AT_ONCE = 100
@@ -148,7 +149,9 @@ class Connection {
     this.metrics.questions.inc({ answer, reason })
     this.metrics.seconds.observe(ms / 1_000)
     const { state, queueId, instance, recipientCount } = question
-    const level = reason === 'unreachable' ? 'error' : state === 'END-OF-MESSAGE' ? 'info' : 'debug'
+    // One line for each message: what is refused earlier does not reach its end.
+    const last = state === 'END-OF-MESSAGE' || action !== DUNNO
+    const level = reason === 'unreachable' ? 'error' : last ? 'info' : 'debug'
     this.log[level](
       {
         queue_id: queueId,

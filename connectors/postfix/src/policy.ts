@@ -8,6 +8,8 @@ import { DUNNO, type Leniency, NO_QUOTA, refusal, unknownSender, unreachable } f
 
 /** The maximum time for an answer, in milliseconds. Postfix and its client wait meanwhile. */
 export const ANSWER_WITHIN_MS = 4_000
+/** The same before the end of the message, which will be asked about, too. */
+const EARLY_ANSWER_WITHIN_MS = 2_000
 /** The part of it for the lookup of the account. */
 const ACCOUNT_WITHIN_MS = 1_500
 const MAX_KEY_LENGTH = 200
@@ -29,7 +31,16 @@ export interface Verdict {
   /** An action of access(5). */
   readonly action: string
   readonly reason:
-    'not_asked' | 'fits' | 'exceeded' | 'no_quota' | 'unknown_sender' | 'unreachable' | 'in_doubt' | 'contradiction'
+    | 'not_asked'
+    | 'fits'
+    | 'exceeded'
+    | 'no_quota'
+    | 'unknown_sender'
+    | 'unreachable'
+    /** Unreachable before the end of the message, which decides. */
+    | 'postponed'
+    | 'in_doubt'
+    | 'contradiction'
   readonly payer?: string
   readonly account?: number
   /** The number of recipients that the account may still have. */
@@ -50,15 +61,23 @@ export class Policy {
   ) {}
 
   /**
-   * Answers within `ANSWER_WITHIN_MS`.
+   * Answers within `ANSWER_WITHIN_MS`: charges at the end of a message, and checks at `DATA`, before its body is sent.
    * @throws Error if the question lacks data for a charge; there is no answer then
    */
   async decide(question: Question): Promise<Verdict> {
-    const final = question.state === 'END-OF-MESSAGE'
-    if (!final && !(this.rules.checkAtRcpt && question.state === 'RCPT')) return { action: DUNNO, reason: 'not_asked' }
+    const { state } = question
+    const final = state === 'END-OF-MESSAGE'
+    if (!final && state !== 'DATA' && !(this.rules.checkAtRcpt && state === 'RCPT'))
+      return { action: DUNNO, reason: 'not_asked' }
     if (final && (question.instance === '' || question.recipientCount < 1))
       throw new Error('a message without instance or recipient_count: is this Postfix 2.3 or later?')
-    const until = performance.now() + ANSWER_WITHIN_MS
+    const verdict = await this.judge(question, final)
+    // A message that the end would accept is not lost to an outage at `DATA`.
+    return final || verdict.reason !== 'unreachable' ? verdict : { ...verdict, action: DUNNO, reason: 'postponed' }
+  }
+
+  private async judge(question: Question, final: boolean): Promise<Verdict> {
+    const until = performance.now() + (final ? ANSWER_WITHIN_MS : EARLY_ANSWER_WITHIN_MS)
     const payer = payerOf(question, this.rules.payerWithoutSasl)
     let account: number | undefined
     try {
@@ -69,8 +88,10 @@ export class Policy {
     if (account === undefined)
       return { action: unknownSender(this.rules.unknownSender), reason: 'unknown_sender', payer: payer.name }
     const known = { payer: payer.name, account }
-    if (!final) return { ...known, ...this.answer(await this.spending.check(account, until), 1) }
-    const { recipientCount: amount, queueId } = question
+    const { recipientCount, queueId } = question
+    // At `RCPT`, Postfix has not counted yet.
+    const amount = Math.max(recipientCount, 1)
+    if (!final) return { ...known, ...this.answer(await this.spending.check(account, amount, until), amount) }
     const charge = { account, amount, key: keyOf(question), queueId }
     return { ...known, key: charge.key, ...(await this.charge(charge, until)) }
   }

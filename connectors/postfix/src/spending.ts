@@ -70,10 +70,10 @@ export class Spending {
     return outcome
   }
 
-  /** Would one more recipient fit? Charges nothing. */
-  check(account: number, until: number): Promise<Outcome> {
+  /** Would that many recipients fit? Charges nothing. */
+  check(account: number, amount: number, until: number): Promise<Outcome> {
     return this.ask('check', until, async (options) => {
-      const { allowed, remaining, refillsAt } = await this.client.mail.check({ accountId: account, amount: 1 }, options)
+      const { allowed, remaining, refillsAt } = await this.client.mail.check({ accountId: account, amount }, options)
       return allowed ? { kind: 'fits', remaining } : { kind: 'exceeded', remaining, refillsAt }
     })
   }
