@@ -1,4 +1,4 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, rename, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -309,7 +309,9 @@ describe('the connector', () => {
     const stranger = await Connector.start(settings({ QUOTA_TOKEN: 'wrong' }))
     expect(await stranger.get('/health/ready')).toMatchObject({
       status: 503,
-      text: expect.stringContaining('unauthenticated'),
+      text: expect.stringMatching(
+        /^the service does not know the token; .*AUTH_TOKENS of the service: .*unauthenticated/,
+      ),
     })
     expect(await PolicyClient.to(stranger.port).ask(message(1, 1))).toMatch(/^DEFER_IF_PERMIT /)
   })
@@ -330,9 +332,36 @@ describe('the connector', () => {
     expect(await Promise.all(ready)).toEqual([
       ['usage', 'ready\n'],
       ['usage+mail+own', 'ready\n'],
-      ['usage+sms', expect.stringMatching(/^the service cannot be asked: .*forbidden/)],
-      ['metrics', expect.stringMatching(/^the service cannot be asked: .*forbidden/)],
+      ['usage+sms', expect.stringMatching(/^the token may not spend from mail accounts; .*forbidden/)],
+      ['metrics', expect.stringMatching(/^the token may not spend from mail accounts; .*forbidden/)],
     ])
+  })
+
+  it('is no longer ready when its token is revoked, and again with another one in its file', async () => {
+    const [first, second] = [newToken('usage'), newToken('usage')]
+    const [admitted, held] = [join(folder, 'admitted'), join(folder, 'held')]
+    const admit = async (token: string): Promise<void> => {
+      await writeFile(`${admitted}.new`, `postfix:usage+mail:${hashOf(token).toString('hex')}\n`)
+      await rename(`${admitted}.new`, admitted)
+    }
+    await admit(first)
+    await writeFile(held, first)
+    const env = { AUTH_TOKENS: '', AUTH_TOKENS_FILE: admitted }
+    const strict = await Instance.start((await STORES[0]!.open()).url, new HttpClient(), env)
+    const { QUOTA_TOKEN: _, ...others } = settings({ QUOTA_URL: strict.url, QUOTA_TOKEN_FILE: held })
+    const narrow = await Connector.start(others)
+    const untilReady = async (status: number, words: string): Promise<void> => {
+      for (;;) {
+        const ready = await narrow.get('/health/ready')
+        if (ready.status === status && ready.text.includes(words)) return
+        await sleep(50)
+      }
+    }
+    await untilReady(200, 'ready')
+    await admit(second)
+    await untilReady(503, 'the service does not know the token')
+    await writeFile(held, second)
+    await untilReady(200, 'ready')
   })
 
   it('writes a line for each message, with its queue id', async () => {

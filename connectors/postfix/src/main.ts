@@ -6,14 +6,13 @@ import { firstOf } from './accounts.js'
 import { Doubts } from './doubts.js'
 import { openLog } from './log.js'
 import { Metrics } from './metrics.js'
-import { type Readiness, serveOperations } from './operations.js'
+import { serveOperations } from './operations.js'
 import { Policy } from './policy.js'
 import { PolicyServer } from './policy-server.js'
+import { type Readiness, readinessOf } from './readiness.js'
 import { readSettings, type Settings, SettingsError } from './settings.js'
 import { Spending, wordsOf } from './spending.js'
 
-/** The deadline of a probe's request to the service. */
-const PROBE_MS = 2_000
 /** How long doubts are checked at shutdown. Questions in progress have their own time. */
 const DOUBTS_GRACE_MS = 5_000
 
@@ -45,12 +44,7 @@ async function main(): Promise<void> {
   await server.listen(settings.listen)
 
   let ending = false
-  // A question about any account: it needs the right that a charge needs, and the database.
-  const probe: Readiness = () =>
-    spending.client.mail.check({ accountId: 1, amount: 1 }, { deadlineMs: PROBE_MS }).then(
-      () => undefined,
-      (error: unknown) => `the service cannot be asked: ${wordsOf(error)}`,
-    )
+  const probe = readinessOf(spending.client)
   const readiness: Readiness = async () => (ending ? 'ending' : probe())
   const operations =
     settings.metrics === undefined ? undefined : await serveOperations(settings.metrics, metrics.registry, readiness)

@@ -2,9 +2,7 @@ import { once } from 'node:events'
 import { createServer, type RequestListener, type Server } from 'node:http'
 import type { Registry } from 'prom-client'
 import type { Address } from './policy-server.js'
-
-/** Returns the reason why mail is not checked at the moment; undefined if it is checked. */
-export type Readiness = () => Promise<string | undefined>
+import type { Readiness } from './readiness.js'
 
 /** The maximum number of connections for probes and scrapes. */
 const MAX_CONNECTIONS = 50
