@@ -164,6 +164,35 @@ describe(`a real Postfix in front of the service on ${kind.name}`, () => {
     ])
   })
 
+  it('keeps the envelope of a refused message for a client that sends no RSET, and charges what is delivered', async () => {
+    await total(42, 2)
+    const session = await SmtpSession.open(postfix.submission, user(42))
+    const mail = `MAIL FROM:<${user(42)}>`
+    expect(await session.begin(user(42), addresses(3))).toMatch(/^554 5\.7\.1 <DATA>: .*3 recipients asked for, 2 left/)
+    // There is no next message; its recipients would be added.
+    expect(await session.command(mail)).toMatch(/^503 5\.5\.1 .*nested MAIL/)
+    expect(await session.command('RCPT TO:<one-more@elsewhere.test>')).toMatch(/^250/)
+    expect(await session.command('DATA')).toMatch(/^554 5\.7\.1 <DATA>: .*4 recipients asked for, 2 left/)
+    await total(42, 2)
+    expect(await session.command('DATA')).toMatch(/^354/)
+    // Another message takes what was left.
+    expect(await service.post(MAIL.consume, { account_id: 43, amount: 1 }, 'taken')).toMatchObject({ status: 200 })
+    expect(await session.body(user(42))).toMatch(/^554 5\.7\.1 <END-OF-MESSAGE>: .*4 recipients asked for, 3 left/)
+    expect(await session.command(mail)).toMatch(/^503/)
+    // Postfix 3.7 crashes here: in any case, nothing is charged.
+    await session.command('DATA').catch(() => undefined)
+    session.close()
+    expect(await usedBy(42)).toBe(1)
+    const next = await SmtpSession.open(postfix.submission, user(42))
+    expect(await next.begin(user(42), addresses(4))).toMatch(/^554 5\.7\.1 <DATA>/)
+    await total(42, 1)
+    expect(await next.command('DATA')).toMatch(/^354/)
+    expect(await next.body(user(42))).toMatch(/^250/)
+    expect(await usedBy(42)).toBe(5)
+    await until(() => sink.recipients.get(user(42)) === 4)
+    expect(sink.recipients.get(user(42))).toBe(4)
+  })
+
   it(
     'lets another server retry 9 MB without sending them, until they fit',
     async () => {
