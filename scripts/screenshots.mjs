@@ -106,7 +106,6 @@ try {
       await page.goto(`${service.url}/admin/`)
       if (!forDocs) await page.screenshot({ path: join(folder, `sign-in-${width}-${colorScheme}.png`) })
       await page.getByLabel('Token').fill(tokens.anna)
-      await page.getByLabel('Keep it').check()
       await page.getByRole('button', { name: 'Sign in' }).click()
       await page.getByRole('banner').waitFor()
       for (const name of names) {

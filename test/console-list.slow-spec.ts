@@ -107,7 +107,7 @@ onOwnServer('the console over a million quotas', () => {
       if (API.test(request.url())) asked.push(new URL(request.url()).pathname)
     })
     await page.goto(`${service.url}/admin/mail/quotas`)
-    await signIn(page, 'anna', { keep: true })
+    await signIn(page, 'anna')
     await shown(rows.filter(({ deleted }) => !deleted))
   })
 

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals'
 import type { Page } from 'playwright-core'
 import { seriousFindings, TestBrowser } from './support/browser.js'
-import { Service, signIn, TOKENS } from './support/console.js'
+import { ready, Service, signIn, TOKENS, until } from './support/console.js'
 import { AUDIENCE, OpenIdProvider } from './support/open-id-provider.js'
 import { opened } from './support/opened.js'
 import { onEveryStore, type Store } from './support/store.js'
@@ -95,7 +95,7 @@ onEveryStore('signing in at an identity provider', (kind) => {
     expect(await answer.json()).toMatchObject({ name: 'oidc:mailer', role: 'usage', scopes: ['mail'], source: 'oidc' })
   })
 
-  it('returns to the requested screen, stores no token, and stays signed in after a reload', async () => {
+  it('returns to the requested screen, stores no token, and stays signed in after a reload and in a new tab', async () => {
     const page = await browser.page()
     await page.goto(`${service.url}/admin/mail/quotas?status=active`)
     expect(await seriousFindings(page)).toEqual([])
@@ -104,9 +104,17 @@ onEveryStore('signing in at an identity provider', (kind) => {
     await signedIn(page, LONG)
     expect(page.url()).toBe(`${service.url}/admin/mail/quotas?status=active`)
     expect(await kept(page)).not.toMatch(/eyJ/)
+    const another = await page.context().newPage()
+    await another.goto(`${service.url}/admin/mail/changes?actor=x`)
     await page.reload()
-    await signedIn(page, LONG)
-    expect(page.url()).toBe(`${service.url}/admin/mail/quotas?status=active`)
+    for (const [tab, path] of [
+      [page, '/mail/quotas?status=active'],
+      [another, '/mail/changes?actor=x'],
+    ] as const) {
+      await signedIn(tab, LONG)
+      expect(tab.url()).toBe(`${service.url}/admin${path}`)
+      expect(await kept(tab)).toBe('[{},{},""]')
+    }
     await page.emulateMedia({ colorScheme: 'dark' })
     await page.setViewportSize({ width: 360, height: 800 })
     const sticksOut = await page.evaluate<number>('document.documentElement.scrollWidth - innerWidth')
@@ -175,6 +183,7 @@ onEveryStore('signing in at an identity provider', (kind) => {
     await button(page).click()
     await passAs(page, 'boris')
     await signedIn(page, 'boris')
+    await ready(page)
     const quotas = '**/api/v1/quotas?**'
     await page.route(quotas, async (route) =>
       route.fulfill({ status: 401, body: UNAUTHENTICATED, contentType: 'application/problem+json' }),
@@ -217,7 +226,12 @@ onEveryStore('signing in at an identity provider', (kind) => {
     await button(page).click()
     await passAs(page, 'chen')
     await signedIn(page, 'chen')
+    const another = await page.context().newPage()
+    await another.goto(`${service.url}/admin/`)
+    await signedIn(another, 'chen')
     await page.getByRole('button', { name: 'Sign out' }).click()
+    await button(another).waitFor()
+    expect(await kept(another)).toBe('[{},{},""]')
     // The provider asks whether that is meant.
     await page.waitForURL(`${provider.issuer}/session/end**`)
     await page.click('button[value=yes]')
@@ -256,6 +270,49 @@ onEveryStore('signing in at an identity provider', (kind) => {
     await page.getByText('Nothing was touched for 30 minutes').waitFor()
     expect(await page.getByRole('alert').innerText()).toContain('You were signed out')
     expect(await kept(page)).toBe('[{},{},""]')
+  })
+
+  it('signs out a user who is inactive in all tabs', async () => {
+    const page = await browser.page()
+    await page.clock.install()
+    await page.goto(`${service.url}/admin/`)
+    await signIn(page, 'anna')
+    const another = await page.context().newPage()
+    await another.goto(`${service.url}/admin/`)
+    const who = another.locator('.who b', { hasText: 'anna' })
+    await who.waitFor()
+    await page.clock.fastForward('29:00')
+    // The console began to listen before, and is told first.
+    await another.evaluate(`new BroadcastChannel('quota-console-session').onmessage = () => (window.told = true)`)
+    await page.keyboard.press('Shift')
+    await until(another, 'window.told === true')
+    await page.clock.fastForward('29:00')
+    expect(await who.count()).toBe(1)
+    await page.clock.fastForward('02:00')
+    for (const tab of [page, another]) {
+      await tab.getByText('Nothing was touched for 30 minutes').waitFor()
+      expect(await kept(tab)).toBe('[{},{},""]')
+    }
+  })
+
+  it('does not resume or pass on a session after that time, though no timer ran in a sleep', async () => {
+    for (const opens of ['reload', 'new tab'] as const) {
+      const page = await browser.page()
+      await page.clock.install()
+      await page.goto(`${service.url}/admin/`)
+      await signIn(page, 'anna')
+      // Timers stand still.
+      await page.clock.pauseAt(Date.now() + 60_000)
+      await page.clock.setSystemTime(Date.now() + 32 * 60_000)
+      const asked: string[] = []
+      page.context().on('request', (request) => {
+        if (request.url().endsWith('/api/v1/me')) asked.push(request.url())
+      })
+      if (opens === 'reload') await page.reload()
+      else await (await page.context().newPage()).goto(`${service.url}/admin/`)
+      await page.getByText('Nothing was touched for 30 minutes').waitFor()
+      expect(asked).toEqual([])
+    }
   })
 
   it('also ends the session at the provider, and says why after the return', async () => {

@@ -69,7 +69,7 @@ describe('each screen of the console', () => {
     browser = await TestBrowser.start()
     page = await browser.page()
     await page.goto(`${service.url}/admin/`)
-    await signIn(page, 'anna', { keep: true })
+    await signIn(page, 'anna')
   })
 
   afterAll(async () => {
@@ -193,7 +193,7 @@ describe('each screen of the console', () => {
     page = await browser.page()
     await page.clock.install()
     await page.goto(`${service.url}/admin/`)
-    await signIn(page, 'anna', { keep: true })
+    await signIn(page, 'anna')
     await onEach(
       async (route) => route.abort('connectionrefused'),
       async () => {
@@ -223,6 +223,7 @@ describe('each screen of the console', () => {
 
   async function signInAgain(): Promise<void> {
     await page.goto(`${service.url}/admin/`)
-    if ((await page.getByRole('banner').count()) === 0) await signIn(page, 'anna', { keep: true })
+    await page.getByRole('banner').or(heading(page, 'Sign in')).waitFor()
+    if ((await page.getByRole('banner').count()) === 0) await signIn(page, 'anna')
   }
 })

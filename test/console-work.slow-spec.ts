@@ -357,7 +357,6 @@ describe('why an account is refused', () => {
     // Nothing was refused, so no reason is shown.
     expect(await page.locator('.why').count()).toBe(0)
     await page.goto(`${service.url}/admin/mail/owners/226`)
-    await signIn(page, 'anna')
     await panel(page, 'Changed lately').waitFor()
     expect(await page.getByText('never had a quota').count()).toBe(0)
   })
@@ -579,7 +578,6 @@ describe('what is printed and looked at', () => {
     expect(await go('SMS')).toBe('/admin/sms/quotas?status=disabled')
     expect(await go('Mail')).toBe('/admin/mail/quotas?status=disabled')
     await page.goto(`${service.url}/admin/mail/quotas/${long}`)
-    await signIn(page, 'anna')
     expect(await go('SMS')).toBe('/admin/sms/quotas')
     await goTo(page, 'Overview')
     expect(await go('Mail')).toBe('/admin/mail')

@@ -3,7 +3,7 @@ import { isProblem } from '@quota-service/client'
 import { RouterProvider } from '@tanstack/react-router'
 import { createRoot } from 'react-dom/client'
 import { router } from './app.tsx'
-import { noteFailure, resume, watchIdleness } from './session.ts'
+import { noteFailure, start } from './session.ts'
 import './style.css'
 
 /** The maximum age of data on the screen while the tab is visible, in milliseconds. */
@@ -28,8 +28,7 @@ const queries = new QueryClient({
 
 const root = document.getElementById('root')
 if (root === null) throw new Error('the page has no root')
-void resume()
-watchIdleness()
+start()
 createRoot(root).render(
   <QueryClientProvider client={queries}>
     <RouterProvider router={router} />

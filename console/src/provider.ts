@@ -38,20 +38,8 @@ interface Pending {
 }
 
 const PENDING = 'quota-console-sign-in'
-/** Set while this tab is signed in at the provider, so that a reload of the page asks the provider again. */
-const BY_PROVIDER = 'quota-console-by-provider'
 /** The page to which the provider redirects; registered there. */
 const redirectUri = `${location.origin}/admin/`
-
-/** Is this tab signed in at the provider? */
-export function signedInByProvider(): boolean {
-  return sessionStorage.getItem(BY_PROVIDER) !== null
-}
-
-/** Records that this tab is no longer signed in at the provider. */
-export function forgetProvider(): void {
-  sessionStorage.removeItem(BY_PROVIDER)
-}
 
 /** Has the provider redirected to this page? */
 export function isReturn(): boolean {
@@ -106,7 +94,6 @@ export async function comeBack(provider: Provider): Promise<Grant | undefined> {
   try {
     parameters = oauth.validateAuthResponse(server, client, answer, pending.state)
   } catch (error) {
-    forgetProvider()
     if (pending.silent && error instanceof oauth.AuthorizationResponseError) return undefined
     throw failureOf(error)
   }
@@ -120,14 +107,12 @@ export async function comeBack(provider: Provider): Promise<Grant | undefined> {
       pending.verifier,
       { ...options, additionalParameters: resourceOf(provider) },
     )
-    const grant = grantOf(
+    return grantOf(
       await oauth.processAuthorizationCodeResponse(server, client, response, {
         expectedNonce: pending.nonce,
         requireIdToken: true,
       }),
     )
-    sessionStorage.setItem(BY_PROVIDER, 'true')
-    return grant
   } catch (error) {
     throw failureOf(error)
   }
@@ -149,7 +134,6 @@ export async function renew(provider: Provider, { refreshToken = '', idToken }: 
  * @param leaving called before the page navigates there
  */
 export async function endSession(provider: Provider, idToken: string | undefined, leaving: () => void): Promise<void> {
-  forgetProvider()
   const { server } = await discover(provider)
   if (server.end_session_endpoint === undefined) return
   const address = new URL(server.end_session_endpoint)

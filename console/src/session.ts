@@ -1,24 +1,15 @@
 import { isProblem, type Me, type Attempt, QuotaClient } from '@quota-service/client'
 import { useSyncExternalStore } from 'react'
 import { now } from './format.tsx'
+import { type Held, isIdle, leaveBehind, listen, type Message, takeLeft, tell } from './hand-over.ts'
 import { Notice } from './notice.ts'
-import {
-  comeBack,
-  endSession,
-  forgetProvider,
-  type Grant,
-  isReturn,
-  leave,
-  type Provider,
-  renew,
-  signedInByProvider,
-} from './provider.ts'
+import { comeBack, endSession, type Grant, isReturn, leave, type Provider, renew } from './provider.ts'
 
 /** The state of the sign-in. */
 export type Session =
-  /** `why`: the reason for the sign-out, or why the stored token could not be checked. */
+  /** `why`: the reason for the sign-out, or why the session could not be resumed. */
   | { readonly state: 'signedOut'; readonly why?: unknown }
-  /** A stored token is being checked. */
+  /** A session is being resumed, or other tabs are asked for one. */
   | { readonly state: 'checking' }
   | { readonly state: 'signedIn'; readonly me: Me }
   /** The service no longer accepts the token; the screen stays until the person signs in again. */
@@ -51,8 +42,6 @@ class Store<T> {
 const session = new Store<Session>({ state: 'signedOut' })
 const waiting = new Store<readonly Waiting[]>([])
 
-/** The storage key of the token, if the person asked to keep it: for this tab, until it is closed. */
-const KEPT = 'quota-console-token'
 /** The prefix of the storage keys of drafts (use-draft.ts); a sign-out removes them. */
 export const DRAFTS = 'quota-console-draft:'
 
@@ -60,6 +49,12 @@ export const DRAFTS = 'quota-console-draft:'
 let token = ''
 /** The identity provider's grant of the token; undefined for a static token. */
 let grant: Grant | undefined
+/** The session that this tab passes on; undefined if nobody is signed in. */
+let held: Pick<Held, 'token'> | undefined
+/** The time of the last activity in any tab. */
+let touchedAt = 0
+/** Does this tab still wait for the session of another one? */
+let asking = false
 let renewing: Promise<void> | undefined
 /** Did a person without a role come back? Then the provider must ask for another account. */
 let hadNoRole = false
@@ -97,47 +92,50 @@ export function useWaiting(): readonly Waiting[] {
 
 /**
  * Signs in.
- * @param keep stores the token for this tab, so that a reload of the page does not ask for it again
+ * @param by the grant of the token, if it comes from the identity provider
  * @throws Problem unauthenticated, or another error of the request
  */
-export async function signIn(given: string, keep: boolean): Promise<Me> {
-  const before = { token, grant }
+export async function signIn(given: string, by?: Grant): Promise<void> {
+  const before = { token, grant, held }
+  asking = false
   token = given
   // Otherwise the next renewal would replace this token with one of the identity provider.
   grant = undefined
   try {
     const me = await client.me({ deadlineMs: 20_000 })
-    if (keep) sessionStorage.setItem(KEPT, given)
-    else sessionStorage.removeItem(KEPT)
+    // The person may have signed out in another tab meanwhile.
+    if (held !== before.held) return
+    if (held === undefined) touchedAt = now()
+    held = { token: by === undefined ? given : undefined }
+    grant = by
+    tell({ kind: 'touched', touchedAt })
     session.set({ state: 'signedIn', me })
-    return me
   } catch (error) {
-    ;({ token, grant } = before)
+    if (held === before.held) ({ token, grant } = before)
     throw error
   }
 }
 
 /** Navigates to the identity provider; drafts are kept. */
 export async function signInByProvider(): Promise<void> {
+  asking = false
   if (provider !== undefined) await leave(provider, hadNoRole ? 'login' : undefined)
 }
 
 /**
- * Removes the token and all drafts, and ends the session at the identity provider, if the token comes from there.
+ * Signs out in all tabs, and ends the session at the identity provider, if the person signed in there.
  * @param idle was the person inactive for too long?
  */
 export function signOut(idle = false): void {
-  const given = grant
-  token = ''
-  grant = undefined
-  sessionStorage.removeItem(KEPT)
-  for (const name of Object.keys(sessionStorage)) if (name.startsWith(DRAFTS)) sessionStorage.removeItem(name)
-  session.set(idle ? idleFor() : { state: 'signedOut' })
-  if (provider !== undefined && given !== undefined) {
+  const isByProvider = held !== undefined && held.token === undefined
+  const idToken = grant?.idToken
+  forget(idle)
+  tell({ kind: 'signedOut', idle })
+  if (provider !== undefined && isByProvider) {
     const leaving = (): void => {
       if (idle) sessionStorage.setItem(IDLE, 'true')
     }
-    endSession(provider, given.idToken, leaving).catch(() => {
+    endSession(provider, idToken, leaving).catch(() => {
       const what = 'The session at the identity provider could not be ended: it does not answer.'
       const why = new Notice('You are signed out here alone', what, 'Sign out there, too, or close the browser.')
       session.set({ state: 'signedOut', why })
@@ -145,31 +143,85 @@ export function signOut(idle = false): void {
   }
 }
 
-/** Completes a sign-in at the identity provider, or repeats the last sign-in of this tab. */
-export async function resume(): Promise<void> {
+/** Removes the session and all drafts of this tab. */
+function forget(idle: boolean): void {
+  token = ''
+  grant = undefined
+  held = undefined
+  for (const name of Object.keys(sessionStorage)) if (name.startsWith(DRAFTS)) sessionStorage.removeItem(name)
+  session.set(idle ? idleFor() : { state: 'signedOut' })
+}
+
+/** Begins: with the session of the page before, with a return from the identity provider, or with another tab's. */
+export function start(): void {
+  const left = takeLeft(now())
+  listen(receive)
+  addEventListener('pagehide', () => {
+    if (held !== undefined) leaveBehind({ ...held, touchedAt }, now())
+  })
+  // A page that is shown again has not heard of a sign-out meanwhile: it begins anew.
+  addEventListener('pageshow', ({ persisted }) => {
+    if (!persisted) return
+    held = takeLeft(now())
+    location.reload()
+  })
+  watchIdleness()
   if (sessionStorage.getItem(IDLE) !== null) {
     sessionStorage.removeItem(IDLE)
     session.set(idleFor())
-    return
-  }
-  if (provider !== undefined && (isReturn() || signedInByProvider())) {
+  } else if (left !== undefined) take(left)
+  else if (isReturn()) {
+    touchedAt = now()
+    void resume()
+  } else {
+    asking = true
     session.set({ state: 'checking' })
-    try {
-      if (isReturn()) await signInWith(await comeBack(provider))
-      else await leave(provider, 'none')
-    } catch (why) {
-      session.set({ state: 'signedOut', why })
-    }
-    return
+    tell({ kind: 'ask' })
+    setTimeout(() => {
+      if (asking) session.set({ state: 'signedOut' })
+    }, ANSWER_MS)
   }
-  const kept = sessionStorage.getItem(KEPT)
-  if (kept === null) return
+}
+
+function take(given: Held): void {
+  held = { token: given.token }
+  touchedAt = Math.min(given.touchedAt, now())
+  if (!signOutIdle()) void resume()
+}
+
+function receive(message: Message): void {
+  switch (message.kind) {
+    case 'ask':
+      signOutIdle()
+      if (held !== undefined && session.get().state === 'signedIn') tell({ kind: 'held', ...held, touchedAt })
+      break
+    case 'held':
+      // A late answer is welcome until the person signs in here.
+      if (asking) take(message)
+      break
+    case 'touched':
+      touchedAt = Math.max(touchedAt, Math.min(message.touchedAt, now()))
+      break
+    case 'signedOut':
+      if (held !== undefined) forget(message.idle)
+  }
+}
+
+/** Resumes the session: with its token, or at the identity provider, which asks nothing. */
+export async function resume(): Promise<void> {
+  asking = false
   session.set({ state: 'checking' })
   try {
-    await signIn(kept, true)
+    if (provider !== undefined && isReturn()) {
+      // Otherwise a refusal would be asked for again.
+      held = undefined
+      await signInWith(await comeBack(provider))
+    } else if (held?.token !== undefined) await signIn(held.token)
+    else if (provider !== undefined) await leave(provider, 'none')
+    else session.set({ state: 'signedOut' })
   } catch (error) {
-    const isInvalid = isProblem(error, 'unauthenticated')
-    if (isInvalid) sessionStorage.removeItem(KEPT)
+    const isInvalid = held?.token !== undefined && isProblem(error, 'unauthenticated')
+    if (isInvalid) held = undefined
     session.set(isInvalid ? { state: 'signedOut' } : { state: 'signedOut', why: error })
   }
 }
@@ -177,20 +229,19 @@ export async function resume(): Promise<void> {
 async function signInWith(found: Grant | undefined): Promise<void> {
   if (found === undefined) {
     const what = 'The identity provider asks you to sign in again.'
-    session.set({ state: 'signedOut', why: new Notice('Your session has ended', what, 'What you typed is kept.') })
-    return
+    throw new Notice('Your session has ended', what, 'What you typed is kept.')
   }
+  held = { token: undefined }
   try {
-    await signIn(found.token, false)
+    await signIn(found.token, found)
   } catch (error) {
     if (!isProblem(error, 'forbidden')) throw error
     hadNoRole = true
-    forgetProvider()
+    held = undefined
     const what = 'The identity provider knows you, but gives you no role in this service.'
     const todo = 'Ask whoever runs the identity provider for one, or sign in as somebody else.'
     throw new Notice('You may not use this console', what, todo, { cause: error })
   }
-  grant = found
 }
 
 /** The token, renewed if it expires soon. A token that cannot be renewed is used until it expires. */
@@ -216,7 +267,11 @@ async function freshToken(): Promise<string> {
   return token
 }
 
+/** How long a new tab shows nothing while it waits for other tabs, in milliseconds. */
+const ANSWER_MS = 200
 const IDLE_LOOK_MS = 5_000
+/** Activity is noted, and told to other tabs, this often at most, in milliseconds. */
+const TOUCH_MS = 1_000
 /** Set while the provider ends the session of an inactive person. */
 const IDLE = 'quota-console-idle'
 
@@ -226,23 +281,25 @@ function idleFor(): Session {
 }
 
 /** Signs out a person who is inactive for the time that the service allows. */
-export function watchIdleness(): void {
-  const minutes = settings.idleMinutes ?? 0
-  if (minutes === 0) return
-  let touched = now()
+function watchIdleness(): void {
+  if (settings.idleMinutes === undefined || settings.idleMinutes === 0) return
+  const touch = (): void => {
+    // First: after a sleep of the machine, this may come before the next look.
+    signOutIdle()
+    if (held === undefined || Math.abs(now() - touchedAt) < TOUCH_MS) return
+    touchedAt = now()
+    tell({ kind: 'touched', touchedAt })
+  }
   for (const kind of ['pointerdown', 'keydown', 'wheel', 'touchstart'])
-    addEventListener(
-      kind,
-      () => {
-        touched = now()
-      },
-      { passive: true, capture: true },
-    )
-  setInterval(() => {
-    const { state } = session.get()
-    if (state === 'signedOut' || now() - touched < minutes * 60_000) return
-    signOut(true)
-  }, IDLE_LOOK_MS)
+    addEventListener(kind, touch, { passive: true, capture: true })
+  setInterval(signOutIdle, IDLE_LOOK_MS)
+}
+
+/** @returns whether the person was inactive for too long, and is signed out now */
+function signOutIdle(): boolean {
+  const isTooLong = held !== undefined && isIdle(touchedAt, now(), settings.idleMinutes ?? 0)
+  if (isTooLong) signOut(true)
+  return isTooLong
 }
 
 function metaContent(name: string): string {

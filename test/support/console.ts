@@ -78,9 +78,8 @@ export async function open(
   return page
 }
 
-export async function signIn(page: Page, as: Person, { keep = false } = {}): Promise<void> {
+export async function signIn(page: Page, as: Person): Promise<void> {
   await field(page, 'Token').fill(TOKENS[as])
-  if (keep) await page.getByLabel('Keep it').check()
   await page.getByRole('button', { name: 'Sign in', exact: true }).click()
   await page.getByRole('banner').waitFor()
 }

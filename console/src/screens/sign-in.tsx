@@ -2,13 +2,9 @@ import { type SubmitEvent, type ReactNode, useRef, useState } from 'react'
 import { Failure, Field } from '../parts.tsx'
 import { provider, signIn, signInByProvider } from '../session.ts'
 
-/**
- * Asks for a token. The token is sent only in request headers, and, if the person wants it, kept in the tab's storage
- * until the tab is closed.
- */
+/** Asks for a token, which is sent only in request headers. Where it is kept: hand-over.ts. */
 export function SignInForm({ autoFocus = false, onDone }: { autoFocus?: boolean; onDone?: () => void }): ReactNode {
   const field = useRef<HTMLInputElement>(null)
-  const keep = useRef<HTMLInputElement>(null)
   const [error, setError] = useState<unknown>()
   const [busy, setBusy] = useState(false)
   const submit = (event: SubmitEvent): void => {
@@ -20,7 +16,7 @@ export function SignInForm({ autoFocus = false, onDone }: { autoFocus?: boolean;
     }
     setBusy(true)
     setError(undefined)
-    signIn(token, keep.current?.checked === true).then(onDone, (reason: unknown) => {
+    signIn(token).then(onDone, (reason: unknown) => {
       setBusy(false)
       setError(reason)
       field.current?.focus()
@@ -56,10 +52,6 @@ export function SignInForm({ autoFocus = false, onDone }: { autoFocus?: boolean;
           />
         )}
       </Field>
-      <label className="check">
-        <input type="checkbox" ref={keep} />
-        Keep it until I close this tab
-      </label>
       {error !== undefined && <Failure error={error} />}
       <div className="actions">
         <button type="submit" className={provider === undefined ? 'primary' : undefined} aria-disabled={busy}>
