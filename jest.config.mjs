@@ -1,6 +1,7 @@
 import { findGalera } from './scripts/galera.mjs'
 import { findGroupReplication } from './scripts/group-replication.mjs'
 import { findChromium } from './scripts/chromium.mjs'
+import { findInterpreters } from './scripts/interpreters.mjs'
 import { findCalc } from './scripts/libreoffice.mjs'
 import { findPostfix } from './scripts/postfix.mjs'
 
@@ -27,6 +28,8 @@ export default {
     ...(findPostfix() === undefined ? ['/postfix\\.'] : []),
     // Files are opened in a spreadsheet, where there is one.
     ...(findCalc() === undefined ? ['/spreadsheet\\.'] : []),
+    // The senders in other languages run where their interpreters are.
+    ...(findInterpreters() === undefined ? ['/senders\\.'] : []),
     // The console is tried in a browser, where there is one.
     ...(findChromium() === undefined
       ? ['/console(-caps|-change-sets|-webhooks|-list|-states|-sign-in|-work)?\\.']

@@ -19,6 +19,7 @@ import { fileURLToPath } from 'node:url'
 import { findGalera } from './galera.mjs'
 import { findChromium } from './chromium.mjs'
 import { findGroupReplication } from './group-replication.mjs'
+import { findInterpreters } from './interpreters.mjs'
 import { ask, findMariaDb, startMariaDb } from './mariadb.mjs'
 import { findCalc } from './libreoffice.mjs'
 import { findPostfix } from './postfix.mjs'
@@ -128,6 +129,11 @@ async function main() {
       findCalc() === undefined
         ? 'LibreOffice Calc: not installed; exports were not opened and saved in it'
         : 'LibreOffice Calc: opened and saved exports',
+    )
+    console.log(
+      findInterpreters() === undefined
+        ? 'Python or PHP: not installed; the senders in examples were not run'
+        : 'Python and PHP: ran the senders in examples',
     )
   }
   const results = resultsIn(file)

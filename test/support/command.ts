@@ -9,26 +9,35 @@ export interface Ended {
   readonly stderr: string
 }
 
-/**
- * Runs a Node program in a separate process until it exits.
- * @param args the script and its arguments
- * @param env its complete environment except PATH: the caller's own configuration must not leak in
- */
-export async function runNode(
+interface Options {
+  readonly cwd?: string
+  /** The complete environment except PATH: the caller's own configuration must not leak in. */
+  readonly env?: Record<string, string>
+  /** The standard input; none by default. */
+  readonly input?: string
+}
+
+/** Runs a program in a separate process until it exits. */
+export async function runProgram(
+  program: string,
   args: readonly string[],
-  { cwd = process.cwd(), env = {} }: { cwd?: string; env?: Record<string, string> } = {},
+  { cwd = process.cwd(), env = {}, input = '' }: Options = {},
 ): Promise<Ended> {
-  const child = spawn(process.execPath, args, {
-    cwd,
-    env: { PATH: process.env['PATH'] ?? '', ...env },
-    stdio: ['ignore', 'pipe', 'pipe'],
-  })
+  const child = spawn(program, args, { cwd, env: { PATH: process.env['PATH'] ?? '', ...env } })
   const said = { stdout: '', stderr: '' }
   for (const name of ['stdout', 'stderr'] as const) {
     child[name].on('data', (chunk: Buffer) => {
       said[name] += chunk.toString('utf8')
     })
   }
+  // It may end without having read everything.
+  child.stdin.on('error', () => undefined)
+  child.stdin.end(input)
   const [code] = (await once(child, 'close')) as [number | null]
   return { code, ...said }
+}
+
+/** Runs a Node program. @param args the script and its arguments */
+export async function runNode(args: readonly string[], options: Options = {}): Promise<Ended> {
+  return runProgram(process.execPath, args, options)
 }

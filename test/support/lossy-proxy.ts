@@ -12,6 +12,8 @@ export type HttpFate =
   | 'reset before'
   /** It takes effect; the connection is reset within its answer. */
   | 'reset within'
+  /** It takes effect; the answer is replaced by `instead`, as by a gateway that is overloaded. */
+  | 'replace'
 
 /** Decides about each request, by its head (`POST /api/v1/quotas HTTP/1.1 …`). */
 export type HttpRule = (head: string) => HttpFate
@@ -27,8 +29,10 @@ export const LOSSY: HttpRule = () => {
 /** A proxy between the service and a client that sends one request after the other on a connection. */
 export class LossyProxy {
   rule: HttpRule = () => 'pass'
+  /** A whole answer, without a body. */
+  instead = ''
   /** The number of requests by fate. */
-  readonly count: Record<HttpFate, number> = { pass: 0, lose: 0, 'reset before': 0, 'reset within': 0 }
+  readonly count: Record<HttpFate, number> = { pass: 0, lose: 0, 'reset before': 0, 'reset within': 0, replace: 0 }
   private readonly sockets = new Set<Socket>()
   private readonly listener: Server
   private closed: () => void = () => undefined
@@ -92,6 +96,7 @@ export class LossyProxy {
     server.on('data', (chunk: Buffer) => {
       answered = true
       if (fate === 'pass') client.write(chunk)
+      else if (fate === 'replace') client.write(this.instead)
       else if (fate === 'lose') cut()
       else if (fate === 'reset within') client.write(chunk.subarray(0, chunk.length / 2), cut)
     })

@@ -1,0 +1,1 @@
+export function findInterpreters(): { python: string; php: string } | undefined
