@@ -13,7 +13,7 @@ import { Receiver, status } from './support/receiver.js'
 import { onEveryStore } from './support/store.js'
 import { times } from './support/wire.js'
 
-const MESSAGES = 200
+const MESSAGES = 120
 /** The account whose quota is soon exhausted. */
 const SHORT = 1
 const SHORT_TOTAL = 20
