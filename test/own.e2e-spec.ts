@@ -122,6 +122,17 @@ forEveryChannel('a token of the scope own', (kind, channels) => {
       expect(bodyOf(200, await get(`/${held.id}/acts`)).items).toHaveLength(3)
     })
 
+    it('lists its own among those of all, by pages that examine so many acts', async () => {
+      const owner = fresh()
+      await total(owner)
+      const mine = [await spend('usage', owner, 'reserve'), await spend('usage', owner)].reverse()
+      for (const _ of [1, 2]) await spendAThousand('other', owner)
+      const first = bodyOf(200, await get('?all=true'))
+      expect(first.items).toEqual([])
+      const second = await get(`?all=true&before=${first.next_before}&page_size=2`)
+      expect(idsOf(second)).toEqual(mine.map(({ id }) => id))
+    })
+
     it('gets no access by acting on operations of another name', async () => {
       const owner = fresh()
       await total(owner)

@@ -7648,6 +7648,8 @@ export interface operations {
                 quota_id?: number;
                 /** @description Returns only the operation that this key created or refunded; with `caller=*`, one for each caller that sent the key. */
                 idempotency_key?: string;
+                /** @description Returns the channel's newest operations. A page examines at most 2000 acts, so that it may have fewer items, or none, although others follow. */
+                all?: "true";
                 /** @description Name of the principal that sent the key. Default: the caller. `*`: every principal that spent in this channel in the last 31 days, newest operation first, at most 20. Another name, and `*`, require the role of the quotas' routes. */
                 caller?: string;
                 /** @description Returns only operations in this state. */
@@ -8857,6 +8859,8 @@ export interface operations {
                 quota_id?: number;
                 /** @description Returns only the operation that this key created or refunded; with `caller=*`, one for each caller that sent the key. */
                 idempotency_key?: string;
+                /** @description Returns the channel's newest operations. A page examines at most 2000 acts, so that it may have fewer items, or none, although others follow. */
+                all?: "true";
                 /** @description Name of the principal that sent the key. Default: the caller. `*`: every principal that spent in this channel in the last 31 days, newest operation first, at most 20. Another name, and `*`, require the role of the quotas' routes. */
                 caller?: string;
                 /** @description Returns only operations in this state. */

@@ -111,12 +111,12 @@ export abstract class CheckFields {
   amount!: number
 }
 
-/** The only value of `made_by`. */
-const MADE_BY = 'true'
+/** The only value of `made_by` and `all`. */
+const TRUE = 'true'
 
 /**
- * Selects a page of the ledger by exactly one of owner, quota and key; each channel adds the owner. A key identifies
- * one operation, so the conditions on operations cannot be combined with it.
+ * Selects a page of the ledger by exactly one of owner, quota, key and `all`; each channel adds the owner. A key
+ * identifies one operation, so the conditions on operations cannot be combined with it.
  */
 export abstract class LedgerFields {
   /** Returns only operations that this quota paid for in part, or that this cap counted. The quota may be deleted. */
@@ -126,6 +126,10 @@ export abstract class LedgerFields {
   /** Returns only the operation that this key created or refunded; with `caller=*`, one for each caller that sent the key. */
   @KeyField({ optional: true })
   idempotency_key?: string
+
+  /** Returns the channel's newest operations. A page examines at most 2000 acts, so that it may have fewer items, or none, although others follow. */
+  @ChoiceField([TRUE], { optional: true, example: TRUE })
+  all?: typeof TRUE
 
   /** Name of the principal that sent the key. Default: the caller. `*`: every principal that spent in this channel in the last 31 days, newest operation first, at most 20. Another name, and `*`, require the role of the quotas' routes. */
   @ExactTextField({ optional: true, example: 'mailer' })
@@ -156,12 +160,12 @@ export abstract class LedgerFields {
   page_size?: number
 
   /** Adds to each operation its principal and its key. */
-  @ChoiceField([MADE_BY], { optional: true, example: MADE_BY })
-  made_by?: typeof MADE_BY
+  @ChoiceField([TRUE], { optional: true, example: TRUE })
+  made_by?: typeof TRUE
 }
 
-/** The conditions that cannot be combined with a key. */
-const NOT_WITH_A_KEY = ['state', 'kind', 'from', 'to', 'before'] as const
+/** The conditions that can be combined only with an owner or a quota. */
+const CONDITIONS = ['state', 'kind', 'from', 'to'] as const
 
 /**
  * Checks the rules between the fields of a ledger query.
@@ -170,18 +174,18 @@ const NOT_WITH_A_KEY = ['state', 'kind', 'from', 'to', 'before'] as const
 function ledgerViolations(query: LedgerFields, ownerField: string): FieldError[] {
   const violations = periodViolations(query)
   const owner = (query as unknown as Record<string, unknown>)[ownerField]
-  const of = [owner, query.quota_id, query.idempotency_key].filter((value) => value !== undefined)
+  const of = [owner, query.quota_id, query.idempotency_key, query.all].filter((value) => value !== undefined)
   if (of.length !== 1) {
     const message = `exactly one of ${ownerField}, quota_id and idempotency_key must be given`
     violations.push({ field: ownerField, message })
   }
-  if (query.idempotency_key === undefined) {
-    if (query.caller !== undefined)
-      violations.push({ field: 'caller', message: 'may only be combined with idempotency_key' })
-  } else {
-    for (const field of NOT_WITH_A_KEY)
-      if (query[field] !== undefined) violations.push({ field, message: 'may not be combined with idempotency_key' })
-  }
+  if (query.idempotency_key === undefined && query.caller !== undefined)
+    violations.push({ field: 'caller', message: 'may only be combined with idempotency_key' })
+  const selector = query.idempotency_key === undefined ? 'all' : 'idempotency_key'
+  const foreign =
+    query[selector] === undefined ? [] : selector === 'all' ? CONDITIONS : [...CONDITIONS, 'before' as const]
+  for (const field of foreign)
+    if (query[field] !== undefined) violations.push({ field, message: `may not be combined with ${selector}` })
   return violations
 }
 
@@ -394,7 +398,7 @@ export function usageDtos({ schema, channel }: ChannelApiOptions) {
     CheckQuery: dtoClass(`${schema}CheckQuery`, CheckFields, {
       [field]: IdField({ description: 'The owner to check.' }),
     }),
-    /** Selects operations by exactly one of owner, quota and key. */
+    /** Selects operations by exactly one of owner, quota, key and `all`. */
     LedgerQuery: dtoClass(
       `${schema}LedgerQuery`,
       class extends LedgerFields {

@@ -87,7 +87,7 @@ export class UsageService<Q extends QuotaRow> {
     return this.readers.usage.get(caller, operationId)
   }
 
-  /** A page of the ledger: of an owner, of a quota, or the one operation of a key. */
+  /** A page of the ledger: of an owner, of a quota, of the channel, or the one operation of a key. */
   async list(principal: Caller, query: LedgerFields): Promise<LedgerPage> {
     const ownerId = optionalOwnerOf(this.channel, query)
     const { quota_id: quotaId, idempotency_key: key, caller, before, state, kind } = query
@@ -95,7 +95,7 @@ export class UsageService<Q extends QuotaRow> {
     const shown = async (page: LedgerPage): Promise<LedgerPage> =>
       query.made_by === undefined ? page : usage.withMakers(principal, page)
     if (key !== undefined) return shown(await usage.byKey(principal, await this.callersOf(principal, caller), key))
-    const of = ownerId === undefined ? { quotaId: quotaId ?? 0 } : { ownerId }
+    const of = ownerId !== undefined ? { ownerId } : quotaId !== undefined ? { quotaId } : { all: true as const }
     const size = query.page_size ?? DEFAULT_PAGE_SIZE
     const page = await shown(await usage.ledger(principal, of, before, size, { state, kind, ...periodOf(query) }))
     return upkeep.beginsAt === null ? page : { ...page, begins_at: formatInstant(upkeep.beginsAt) }

@@ -67,6 +67,9 @@ export function backOfficeContract(api: ChannelApi, app: () => TestApp): void {
         `idempotency_key=${'a'.repeat(256)}`,
         of(`caller= state=consumed kind=consume before=${act} ${times} idempotency_key=a`, 'idempotency_key=a'),
         of('from=2026-01-01T00:00:00Z to=2026-01-01T00:00:00Z', 'idempotency_key=a'),
+        of('state=consumed kind=consume caller=admin quota_id=1 idempotency_key=a', 'all=true'),
+        of(`from=2026-01-01T00:00:00Z to=2026-01-01T00:00:00Z ${mine}`, 'all=true'),
+        'all=false all=',
       ],
       [`${api.usage}/check`]: [
         ...['amount=5', mine, of('amount=0 amount=1.5 amount=1&ttl_seconds=3 amount=1&amount=1', mine)],
@@ -920,6 +923,28 @@ export function backOfficeContract(api: ChannelApi, app: () => TestApp): void {
       expect(idsOf(await ledger({ quota_id: id, to }))).toEqual([])
       const hold = await spend('reserve', owner, key())
       expect(idsOf(await ledger({ quota_id: id, state: 'reserved' }))).toEqual([hold.id])
+    })
+
+    it('lists the operations of all, newest first', async () => {
+      const owners = [fresh(), fresh()] as const
+      for (const owner of owners) await made(total(owner))
+      // A time of day at which no other test spends.
+      app().clock.pass(12_345.678)
+      const ids: string[] = []
+      for (const kind of ['consume', 'reserve', 'consume', 'reserve', 'consume'] as const) {
+        app().clock.pass(0.001)
+        ids.unshift((await spend(kind, owners[ids.length % 2]!, `latest ${fresh()}`)).id)
+      }
+      const [newest, , refunded, committed, oldest] = ids
+      bodyOf(200, await app().post(`${usage}/${refunded}/refund`, { amount: 1 }, { key: `latest ${fresh()}` }))
+      bodyOf(200, await app().post(`${usage}/${committed}/commit`, {}))
+      const page = await ledger({ all: 'true', before: newest!, page_size: 2 })
+      expect([idsOf(page), page.next_before]).toEqual([ids.slice(1, 3), refunded])
+      const next = await ledger({ all: 'true', before: page.next_before, page_size: 2 })
+      expect(next.items).toMatchObject([
+        { id: committed, [api.owner]: owners[1], state: 'committed' },
+        { id: oldest, [api.owner]: owners[0], state: 'consumed' },
+      ])
     })
 
     it('lists the acts on an operation, oldest first', async () => {

@@ -18,8 +18,13 @@ import { operationNotFound } from '../store/errors.js'
 import { straightJoin, LedgerStore } from '../store/ledger-store.js'
 import type { OperationEntry } from '../store/working-set.js'
 
-/** Selects the ledger of an owner or of a quota. */
-export type LedgerOf = { readonly ownerId: number } | { readonly quotaId: number }
+/** Selects the ledger of an owner, of a quota, or of the channel. */
+export type LedgerOf = { readonly ownerId: number } | { readonly quotaId: number } | OfChannel
+
+/** The operations of a channel; they have no filter. */
+interface OfChannel {
+  readonly all: true
+}
 
 /** The conditions on operations; absent members are no condition. The period is that of `created_at`. */
 export interface LedgerFilter extends Period {
@@ -40,8 +45,8 @@ export interface LedgerPage {
 export type Reader = Pick<Caller, 'id' | 'name' | 'ownOnly'>
 
 /**
- * The maximum number of operations that a page of one caller's operations skips: there is no index by caller, since
- * every consume would have to maintain it.
+ * The maximum number of operations that a page of one caller's operations skips, and of acts that one of a channel's
+ * skips: there is no index by caller or by kind, since every consume would have to maintain it.
  */
 const MOST_WALKED = 2_000
 
@@ -75,6 +80,8 @@ type Source = LedgerOf | OfCap | OfFollowed | OfGroupsCap
 
 /** The maximum time between an operation's id and its act: requests wait, and a clock may be set back. */
 const WAITING_MS = 86_400_000
+
+const ALWAYS: Condition = { sql: '1 = 1', values: [] }
 
 /** One branch of the union that selects a page's ids, newest first. */
 interface Arm {
@@ -120,8 +127,9 @@ export class UsageReader<Q extends QuotaRow> {
   }
 
   /**
-   * Operations of an owner or of a quota, newest first, also of a deleted quota. A caller that may see only its own
-   * operations gets those; the page then ends after it has examined MOST_WALKED operations, full or not.
+   * Operations of an owner, of a quota or of the channel, newest first, also of a deleted quota. A caller that may see
+   * only its own operations gets those; the page then ends after it has examined MOST_WALKED operations, full or not,
+   * and one of the channel after so many acts.
    * @param before only operations older than this id
    * @param size 1 … 100
    */
@@ -134,9 +142,9 @@ export class UsageReader<Q extends QuotaRow> {
   ): Promise<LedgerPage> {
     if (isEmpty(filter)) return { items: [], next_before: null }
     return this.transactions.readsOf(reader.id).read(async (transaction) => {
-      const of = 'ownerId' in whose ? whose : await this.quotaOrCap(transaction, whose.quotaId)
+      const of = 'quotaId' in whose ? await this.quotaOrCap(transaction, whose.quotaId) : whose
       // Open holds are few, however long the ledger is.
-      const far = reader.ownOnly && filter.state !== 'reserved'
+      const far = 'all' in of || (reader.ownOnly && filter.state !== 'reserved')
       const end = far ? await this.endOfWalk(transaction, of, before) : undefined
       const all = this.arms(of, filter)
       const arms = (reader.ownOnly ? all.map((arm) => this.madeBy(reader, arm)) : all).map((arm) =>
@@ -160,7 +168,7 @@ export class UsageReader<Q extends QuotaRow> {
     of: Source,
     before: string | undefined,
   ): Promise<string | undefined> {
-    const arms = this.arms(of, {}).map((arm) => within(arm, before, undefined))
+    const arms = this.walked(of).map((arm) => within(arm, before, undefined))
     const [last] = await newestIn(transaction, arms, `LIMIT 1 OFFSET ${MOST_WALKED - 1}`, MOST_WALKED)
     return last === undefined ? undefined : firstOfItsMillisecond(last)
   }
@@ -168,7 +176,7 @@ export class UsageReader<Q extends QuotaRow> {
   /** Returns `end` if there are older operations. */
   private async nextMark(transaction: Transaction, of: Source, end: string | undefined): Promise<string | undefined> {
     if (end === undefined) return undefined
-    const arms = this.arms(of, {}).map((arm) => within(arm, end, undefined))
+    const arms = this.walked(of).map((arm) => within(arm, end, undefined))
     return (await newestIn(transaction, arms, 'LIMIT 1', 1)).length > 0 ? end : undefined
   }
 
@@ -228,14 +236,34 @@ export class UsageReader<Q extends QuotaRow> {
   }
 
   private arms(of: Source, filter: LedgerFilter): Arm[] {
+    if ('all' in of) return this.ofChannel()
     return [this.inRows(of, filter), ...this.plain(of, filter)]
+  }
+
+  /** What a page counts that may end before it is full: the operations, or of a channel all acts. */
+  private walked(of: Source): Arm[] {
+    return 'all' in of ? [this.everyAct(ALWAYS)] : this.arms(of, {})
+  }
+
+  /** The operations of the channel: those with rows of their own, and plain consumes. */
+  private ofChannel(): Arm[] {
+    const { operation, act } = this.store
+    const from = operation.readByKey(this.transactions.dialect, 'o')
+    const inRows = { from, id: `o.${operation.column('id')}`, conditions: [ALWAYS] }
+    return [inRows, this.everyAct({ sql: `p.${act.column('plainOwnerId')} IS NOT NULL`, values: [] })]
+  }
+
+  private everyAct(condition: Condition): Arm {
+    const { act } = this.store
+    const from = act.readByKey(this.transactions.dialect, 'p')
+    return { from, id: `p.${act.column('id')}`, act: 'p', conditions: [condition] }
   }
 
   /**
    * The sources of ids of operations with rows of their own, newest first by an index, and the condition that selects
    * the owner or the quota.
    */
-  private inRows(of: Source, filter: LedgerFilter): Arm {
+  private inRows(of: Exclude<Source, OfChannel>, filter: LedgerFilter): Arm {
     const { operation, allocation, hold } = this.store
     const conditions = this.conditions(filter)
     // An owner's open holds are few, however long its ledger is.
@@ -264,7 +292,10 @@ export class UsageReader<Q extends QuotaRow> {
   }
 
   /** The allocations `a` of a quota, or of the counts that follow it. */
-  private takenBy(of: Exclude<Source, { ownerId: number }> | OfCap): { from: string; condition: Condition } {
+  private takenBy(of: Exclude<Source, { ownerId: number } | OfChannel> | OfCap): {
+    from: string
+    condition: Condition
+  } {
     const { allocation, quota } = this.store
     const { dialect } = this.transactions
     const quotaId = `a.${allocation.column('quotaId')}`
@@ -285,7 +316,7 @@ export class UsageReader<Q extends QuotaRow> {
    * The sources of ids of plain consumes; none if the filter excludes them. The filter has the same meaning for a
    * consume that has its own rows by now.
    */
-  private plain(of: Source, { state, kind, from, to }: LedgerFilter): Arm[] {
+  private plain(of: Exclude<Source, OfChannel>, { state, kind, from, to }: LedgerFilter): Arm[] {
     if ((state !== undefined && state !== 'consumed') || kind === 'reserve') return []
     const { act } = this.store
     if ('follows' in of) return [this.plainOfCounts(of, { from, to })]
