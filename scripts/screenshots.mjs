@@ -241,7 +241,7 @@ async function topUp(page) {
 /** Leaves the console for the page that a link shows. */
 async function followLink(page) {
   await page.getByRole('button', { name: 'Send a link' }).click()
-  await page.getByRole('button', { name: 'Make the link' }).click()
+  await page.getByRole('button', { name: 'Create link' }).click()
   await page.goto(await page.locator('dialog code').innerText())
   await page.getByText('This link works until').waitFor()
 }

@@ -116,7 +116,7 @@ describe('many quotas at once, in the console', () => {
     await page.getByText('2 quotas are as before.').waitFor()
     expect(await Promise.all(ids.map(total))).toEqual([1000, 77, 1000, 0])
     await page.getByRole('link', { name: 'All change sets' }).click()
-    await heading(page, 'Change sets of Mail quotas').waitFor()
+    await heading(page, 'Mail: change sets').waitFor()
     const set = page.locator('tbody [data-row]')
     await set.waitFor()
     expect(await set.innerText()).toMatch(/anna[\s\S]*“Trial”: total raised[\s\S]*1 in conflict, 2 undone[\s\S]*undone/)
@@ -128,10 +128,14 @@ describe('many quotas at once, in the console', () => {
     const pasted = field(page, 'Paste from a spreadsheet, or type')
     const end = new Date(Date.now() + 86_400_000).toISOString()
     const text = [
-      'account_id\tquota_type\ttotal\texpire_at\tlabel',
-      `7\t1\tmany\t${end}\t"Spring, ""first"""`,
-      `8\t1\t500\t${end}\t=Autumn`,
+      'Account\tType\tTotal\tEnds\tLabel',
+      `7\ttotal\tmany\t${end}\t"Spring, ""first"""`,
+      `8\ttotal\t2,500\t${end.slice(0, 10)} 23:59\t=Autumn`,
     ].join('\n')
+    await pasted.fill(text.replace(/\tType|\ttotal/g, ''))
+    await button(page, 'Check').click()
+    await page.getByRole('alert').getByText('For new quotas, the table has no Type.').waitFor()
+    expect(await unapplied()).toEqual([])
     await pasted.fill(text)
     await page.getByText('= 2 lines with 5 columns, between tabs').waitFor()
     await button(page, 'Check').click()
@@ -173,6 +177,8 @@ describe('many quotas at once, in the console', () => {
     await button(page, 'Check').click()
     await button(page, 'Apply to 2 rows').click()
     await page.getByText('2 rows were applied.').waitFor()
+    const { items } = await service.call('anna', 'GET', '/api/v1/quotas?account_id=8')
+    expect(items).toMatchObject([{ quota_type: 1, total: 2500, label: '=Autumn' }])
     await page.getByRole('link', { name: 'Quotas', exact: true }).click()
     await field(page, 'Account').fill('7')
     await button(page, 'Filter').click()

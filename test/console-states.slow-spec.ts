@@ -218,7 +218,7 @@ describe('each screen of the console', () => {
     await look()
     await page.unrouteAll({ behavior: 'ignoreErrors' })
     await page.getByRole('button', { name: 'Try again' }).click()
-    await heading(page, 'Changes of Mail quotas').waitFor()
+    await heading(page, 'Mail: changes').waitFor()
   })
 
   async function signInAgain(): Promise<void> {

@@ -111,10 +111,10 @@ describe('numbers, as people of the browser’s language type them', () => {
     const page = await open('/mail/new', german)
     await field(page, 'Account').fill('0xcc')
     await field(page, 'Total').fill('2.000')
-    await button(page, 'Make the quota').click()
+    await button(page, 'Create quota').click()
     await page.getByText('a number from 1, in digits alone').waitFor()
     await field(page, 'Account').fill('204')
-    await button(page, 'Make the quota').click()
+    await button(page, 'Create quota').click()
     await heading(page, /^Quota \d+/).waitFor()
     expect(await service.call('admin', 'GET', `${QUOTAS}/summary/204`)).toMatchObject({ total: 2000 })
 
@@ -224,12 +224,12 @@ describe('an answer that comes late', () => {
     const { asked, letGo } = await held(page, `**${QUOTAS}`, 'POST')
     await field(page, 'Account').fill('215')
     await field(page, 'Total').fill('10')
-    await button(page, 'Make the quota').click()
+    await button(page, 'Create quota').click()
     await asked
     await goTo(page, 'Quotas')
     await heading(page, 'Mail quotas').waitFor()
     letGo()
-    await told(page, /Quota \d+ is made\./).waitFor()
+    await told(page, /Quota \d+ is created\./).waitFor()
     await ready(page)
     expect(new URL(page.url()).pathname).toBe('/admin/mail/quotas')
   })
@@ -290,7 +290,7 @@ describe('why an account is refused', () => {
     // Something has returned since: what was asked for last fits by now, and the largest does not.
     await service.call('boris', 'PUT', `${QUOTAS}/${(await ids(221))[0]}`, { total: 1100 })
     const page = await open('/mail/owners/221')
-    const now = panel(page, 'Now')
+    const now = panel(page, 'Summary')
     await now.getByText('quota exceeded, asked for 12. They asked for 11 to 5,000.').waitFor()
     await now.getByText('12 would fit now.').waitFor()
     await now.getByText('11 would fit now.').waitFor()
@@ -306,7 +306,16 @@ describe('why an account is refused', () => {
     await spend(222, 20, 'exceeded')
     await counted(222, 2)
     const page = await open('/mail/owners/222')
-    await panel(page, 'Now').getByText('quota exceeded, asked for 20').waitFor()
+    await panel(page, 'Summary').getByText('quota exceeded, asked for 20').waitFor()
+    // A top-up begins with what it lacked; what is typed replaces that.
+    await panel(page, 'Summary').getByText('20 would be refused: 10 left').waitFor()
+    await button(page, 'Top up').click()
+    const dialog = page.getByRole('dialog')
+    expect(await field(dialog, 'Units').inputValue()).toBe('10')
+    await dialog.getByText('what the 20 that were refused lack').waitFor()
+    await page.keyboard.type('7')
+    await button(page, 'Give 7').click()
+    await told(page, '7 units are given').waitFor()
   })
 
   it.each([
@@ -320,7 +329,7 @@ describe('why an account is refused', () => {
     await spend(account, 5, `gone ${account}`)
     await counted(account, 1)
     const page = await open(`/mail/owners/${account}`)
-    const now = panel(page, 'Now')
+    const now = panel(page, 'Summary')
     await now.getByText(/no active quota, asked for 5/).waitFor()
     const cause = now.getByRole('listitem')
     expect(await cause.innerText()).toMatch(
@@ -380,6 +389,14 @@ describe('why an account is refused', () => {
     await page.getByRole('row', { name: /restore/ }).waitFor()
     await undo(3, 'Undo it')
     expect(await service.call('admin', 'GET', `${QUOTAS}/${id}`)).toMatchObject({ total: 300 })
+    // Both are marked, also where the filters leave out what undid them.
+    for (const filter of ['', '&actor=boris']) {
+      await page.goto(`${service.url}/admin/mail/changes?quotaId=${id}${filter}`)
+      await signIn(page, 'anna')
+      for (const action of ['delete', 'update'])
+        await page.getByRole('row', { name: new RegExp(`boris.*${action}.*undone`, 's') }).waitFor()
+    }
+    expect(await page.getByRole('row').getByRole('button', { name: 'Undo' }).count()).toBe(0)
   })
 
   async function ids(account: number): Promise<number[]> {
@@ -546,12 +563,14 @@ describe('what is printed and looked at', () => {
     }
   })
 
-  it('changes of today, of yesterday and of this week are one press away', async () => {
+  it('changes of today, of yesterday, of this and last week and of 30 days are one press away', async () => {
     const page = await open('/mail/changes', { timezoneId: 'America/New_York' })
     for (const [name, days] of [
       ['Today', 1],
       ['Yesterday', 1],
       ['This week', 7],
+      ['Last week', 7],
+      ['Last 30 days', 30],
     ] as const) {
       await button(page, name).click()
       await until(page, `document.querySelector('[aria-pressed=true]')?.textContent === '${name}'`)

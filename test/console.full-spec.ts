@@ -119,7 +119,7 @@ describe('the console', () => {
       expect(await alert.innerText()).toMatch(/You are not signed in[\s\S]*request id/)
       await signIn(page, 'anna')
       // Where one wanted to go.
-      await heading(page, 'Changes of Mail quotas').waitFor()
+      await heading(page, 'Mail: changes').waitFor()
       expect(await page.getByRole('banner').innerText()).toContain('anna (admin)')
     })
 
@@ -298,21 +298,21 @@ describe('the console', () => {
       const page = await open(service, '/mail/quotas')
       await page.keyboard.press('n')
       await heading(page, 'New Mail quota').waitFor()
-      await button(page, 'Make the quota').click()
+      await button(page, 'Create quota').click()
       await until(page, "document.activeElement.getAttribute('aria-invalid') === 'true'")
       expect(await page.locator('[aria-invalid="true"]').count()).toBe(2)
       await field(page, 'Account').fill('22')
       await field(page, 'Total').fill('1500')
       await field(page, 'Already used').fill('1501')
-      await button(page, 'Make the quota').click()
+      await button(page, 'Create quota').click()
       await page.getByText('at most the total').waitFor()
       await field(page, 'Already used').fill('1,200')
       await field(page, 'Time zone').fill('Mars/Phobos')
-      await button(page, 'Make the quota').click()
+      await button(page, 'Create quota').click()
       await page.getByRole('alert').waitFor()
       expect(await page.locator('[aria-invalid="true"]').count()).toBe(1)
       await field(page, 'Time zone').fill('Asia/Tokyo')
-      await button(page, 'Make the quota').click()
+      await button(page, 'Create quota').click()
       await heading(page, /^Quota \d+/).waitFor()
       await expectText(page, 'Next resets', 'Asia/Tokyo')
       await expectText(page, 'Settings and usage', '300 left of 1,500 · 1,200 used')
@@ -411,11 +411,11 @@ describe('the console', () => {
 
     it('shows what pays first, why it was refused, and when more fits', async () => {
       const page = await open(service, `/mail/owners/${account}`)
-      await expectText(page, 'Now', '85 left of 150 · 60 used · 5 held')
-      await expectText(page, 'Now', 'Refused 3 times in the last 48 hours')
-      await expectText(page, 'Now', 'quota exceeded, asked for 503. They asked for 501 to 503.')
-      for (const asked of [501, 503]) await expectText(page, 'Now', `${asked} would be refused: 85 left.`)
-      expect(await panel(page, 'Now').getByText('502').count()).toBe(0)
+      await expectText(page, 'Summary', '85 left of 150 · 60 used · 5 held')
+      await expectText(page, 'Summary', 'Refused 3 times in the last 48 hours')
+      await expectText(page, 'Summary', 'quota exceeded, asked for 503. They asked for 501 to 503.')
+      for (const asked of [501, 503]) await expectText(page, 'Summary', `${asked} would be refused: 85 left.`)
+      expect(await panel(page, 'Summary').getByText('502').count()).toBe(0)
       expect(await panel(page, 'Active quotas').locator('.label').allInnerTexts()).toEqual(['soon', 'monthly'])
       await field(page, 'Would this many fit?').fill('95')
       await button(page, 'Ask').click()
@@ -469,6 +469,8 @@ describe('the console', () => {
         'order-41',
       )
       const page = await open(service, '/mail/operations')
+      const [latest] = await panel(page, 'Latest').locator('tbody [data-row]').allInnerTexts()
+      expect(latest).toMatch(/reserved\s+20\s+41\s+mailer\s+order-41/)
       await field(page, 'Identifier or idempotency key').fill('order-41')
       await field(page, 'Sent by').fill('boris')
       await button(page, 'Find').click()
@@ -532,7 +534,7 @@ describe('the console', () => {
     await page.locator('#search').fill('3')
     await page.keyboard.press('Enter')
     await heading(page, 'User 3').waitFor()
-    await expectText(page, 'Now', '500 left of 500')
+    await expectText(page, 'Summary', '500 left of 500')
     await button(page, 'Top up').click()
     await field(page.getByRole('dialog'), 'Units').fill('25')
     await page.getByRole('dialog').getByRole('button', { name: 'Give 25' }).click()
@@ -561,6 +563,10 @@ describe('the console', () => {
       await help.waitFor({ state: 'detached' })
       expect(await focused(page)).toBe(first)
       await page.keyboard.press('Enter')
+      await heading(page, /^Quota/).waitFor()
+      // With a pointer, the whole row leads there.
+      await page.goBack()
+      await page.locator('tbody [data-row]').first().locator('td.wide').click()
       await heading(page, /^Quota/).waitFor()
       await until(page, "document.activeElement.tagName === 'H1'")
       await page.keyboard.press('/')
@@ -738,7 +744,7 @@ describe('the console', () => {
       await service.call('mailer', 'POST', '/api/v1/quotas/usage/consume', body, 'capped')
       const page = await open(service, '/mail/owners/109')
       await page.getByRole('region', { name: 'Held up' }).getByText(`Cap #${cap}`).waitFor()
-      expect(await panel(page, 'Now').locator('.limit').allInnerTexts()).toEqual([
+      expect(await panel(page, 'Summary').locator('.limit').allInnerTexts()).toEqual([
         expect.stringMatching(/^1 quota pays\s+990 left of 1,000/),
         expect.stringMatching(/limits\s+10 in any hour\s+0 left of 10/),
         expect.stringMatching(/only watches\s+5 in any hour\s+5 over 5[\s\S]*Enforce it/),
@@ -801,7 +807,7 @@ describe('the console', () => {
       'deleted quotas': ['/mail/quotas?deleted=true'],
       'a quota, editing': ['/mail/quotas/1?edit=true'],
       'a question': ['/mail/quotas/1', async (page) => button(page, 'Delete').click()],
-      'a new quota with mistakes': ['/mail/new', async (page) => button(page, 'Make the quota').click()],
+      'a new quota with mistakes': ['/mail/new', async (page) => button(page, 'Create quota').click()],
       'an owner': ['/mail/owners/91'],
       'an owner with caps': ['/mail/owners/93'],
       'a new cap': ['/mail/new', async (page) => page.getByLabel(/^limits/).check()],

@@ -228,7 +228,7 @@ describe('the page of a link', () => {
     await button(page, 'Send a link').click()
     await expectSound(page)
     await field(page, 'It works for').selectOption('a week')
-    await button(page, 'Make the link').click()
+    await button(page, 'Create link').click()
     const url = await page.locator('dialog code').innerText()
     await expectSound(page)
     expect(await storageOf(page)).not.toContain(url.split('#')[1])

@@ -33,13 +33,13 @@ describe('a requested change, in words', () => {
           cycleTimeZone: 'UTC',
         },
       },
-      'Every quota: enabled, label “Basic”, ends 2027-01-31, tells at 50\u00a0%, 80\u00a0%, cycle of a month, ' +
+      'Every quota: enabled, label “Basic”, ends 2027-01-31, notifies at 50\u00a0%, 80\u00a0%, cycle of a month, ' +
         'next reset 2027-02-01, time zone UTC.',
     ],
     [
       { all: true },
       { update: { expireAt: null, thresholds: [], total: { percent: -5 } } },
-      'Every quota: ends never, tells at no threshold, total lowered by 5\u00a0%.',
+      'Every quota: ends never, notifies at no threshold, total lowered by 5\u00a0%.',
     ],
   ])('%j %j', (filter, change, sentence) => {
     expect(said(filter, change)).toBe(sentence)

@@ -86,7 +86,7 @@ function settingParts(field: string, value: unknown, { time }: Pick<Words, 'time
       return [value === null ? 'ends never' : `ends ${time(value as string)}`]
     case 'thresholds': {
       const list = (value ?? []) as readonly number[]
-      return [list.length === 0 ? 'tells at no threshold' : `tells at ${thresholdsText(list)}`]
+      return [list.length === 0 ? 'notifies at no threshold' : `notifies at ${thresholdsText(list)}`]
     }
     case 'windowSeconds':
       return [`window ${windowText(Number(value))}`]

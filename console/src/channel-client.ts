@@ -121,6 +121,8 @@ export interface ChangeFilter {
 }
 
 export interface LedgerFilter {
+  /** The newest of all; without other conditions. */
+  readonly all?: 'true' | undefined
   readonly owner?: number | undefined
   readonly quotaId?: number | undefined
   readonly idempotencyKey?: string | undefined

@@ -6,7 +6,7 @@ import { Dialog } from './parts.tsx'
 /** The keys that work everywhere outside a field, and their help texts. */
 const KEYS: readonly (readonly [string, string])[] = [
   ['/', 'go to the search'],
-  ['n', 'make a quota'],
+  ['n', 'create a quota'],
   ['j', 'next row'],
   ['k', 'row before'],
   ['Enter', 'open the row'],

@@ -4,6 +4,7 @@ import { Link } from '@tanstack/react-router'
 import {
   createContext,
   Fragment,
+  type MouseEvent,
   useCallback,
   type SubmitEvent,
   type ReactNode,
@@ -17,6 +18,7 @@ import {
 } from 'react'
 import type { ChannelName, Operation, Quota, Status } from './channel-client.ts'
 import { amount } from './amount.ts'
+import { fieldName } from './field-name.ts'
 import { ClockTime } from './format.tsx'
 import { Notice } from './notice.ts'
 import { type CapMode, roleText } from './limits.ts'
@@ -412,37 +414,6 @@ export function Failure({ error, retry }: { error: unknown; retry?: (() => unkno
   )
 }
 
-const FIELD_NAMES: Readonly<Record<string, string>> = {
-  accountId: 'Account',
-  userId: 'User',
-  quotaType: 'Type',
-  total: 'Total',
-  status: 'Status',
-  expireAt: 'Ends',
-  cycleUnit: 'Cycle',
-  cycleResetAt: 'Next reset',
-  cycleTimeZone: 'Time zone',
-  label: 'Label',
-  amount: 'Amount',
-  deletedAt: 'Deleted',
-  used: 'Used',
-  reserved: 'Reserved',
-  cap: 'Cap',
-  windowSeconds: 'Window',
-  thresholds: 'Tell at',
-  name: 'Name',
-  parentId: 'Parent',
-  groupId: 'Group',
-  default: 'Default',
-  overrides: 'Own settings',
-  per: 'Count',
-}
-
-/** The name of a field in forms. */
-export function fieldName(field: string): string {
-  return FIELD_NAMES[field] ?? field
-}
-
 /** A text with a button that copies it. @param shown is it shown here, not elsewhere? */
 export function Copied({
   what,
@@ -615,7 +586,7 @@ export function Table<Row>({
           const id = idOf(row)
           const whole = unfolded.includes(id)
           return (
-            <tr key={id} role="row" data-row={id} className={whole ? 'unfolded' : undefined}>
+            <tr key={id} role="row" data-row={id} className={whole ? 'unfolded' : undefined} onClick={openRow}>
               {columns.map(({ head, cell, className = '', folds = false }) => (
                 <td key={head} role="cell" data-head={head} className={folds ? `${className} folds` : className}>
                   <div className="cell">{cell(row)}</div>
@@ -635,6 +606,16 @@ export function Table<Row>({
       </tbody>
     </table>
   )
+}
+
+/** What a row has to be pressed itself. */
+const PRESSED = 'a, button, input, select, summary, label'
+
+/** A press anywhere in a row opens it as its main link does, unless text is being selected. */
+function openRow({ target, currentTarget }: MouseEvent<HTMLElement>): void {
+  const link = currentTarget.querySelector<HTMLElement>('[data-row-link]')
+  if (link === null || !(target instanceof Element) || !currentTarget.contains(target)) return
+  if (target.closest(PRESSED) === null && getSelection()?.isCollapsed !== false) link.click()
 }
 
 interface LinkProps {
@@ -691,7 +672,10 @@ export function OperationLink({ channel, id, row }: Omit<LinkProps, 'children'> 
 
 const START = 'form input:not([type="radio"]), form .primary, form .danger + button'
 
-/** A modal dialog: the browser keeps the focus in it, and Esc closes it; the focus then returns to its place. */
+/**
+ * A modal dialog: the browser keeps the focus in it, and Esc closes it. The focus then returns to its place; if that is
+ * gone, to the row that it was in, or to the heading.
+ */
 export function Dialog({
   title,
   onClose,
@@ -705,13 +689,19 @@ export function Dialog({
   const id = useId()
   useEffect(() => {
     const before = document.activeElement
+    const row = before?.closest('[data-row]')
     const element = dialog.current
     element?.showModal()
     // The focus goes to the first control; for an action that cannot be undone, not to its button.
-    element?.querySelector<HTMLElement>(START)?.focus()
+    const start = element?.querySelector<HTMLElement>(START)
+    start?.focus()
+    // What is typed replaces what is filled in.
+    if (start instanceof HTMLInputElement) start.select()
     return () => {
       element?.close()
-      if (before instanceof HTMLElement && before.isConnected) before.focus()
+      const places = [before, row?.querySelector('a'), document.querySelector('main h1')]
+      const place = places.find((one) => one instanceof HTMLElement && one.isConnected)
+      if (place instanceof HTMLElement) place.focus()
     }
   }, [])
   return (
@@ -736,13 +726,21 @@ export function Dialog({
   )
 }
 
+/** A small button that downloads a list. @param of its name, in `Export … as CSV`; absent: that of the screen */
+export function Csv({ of, file }: { of?: string; file: () => Promise<void> }): ReactNode {
+  return <Download name={of === undefined ? 'Export as CSV' : `Export ${of} as CSV`} short="CSV" file={file} />
+}
+
 /** A button that downloads a file; shows the progress and a failure. */
 export function Download({
   name,
+  short,
   file,
 }: {
   /** The text of the button. */
   name: string
+  /** A part of the name; shown alone, in a quiet button. */
+  short?: string
   /** Fetches and saves the file. */
   file: () => Promise<void>
 }): ReactNode {
@@ -752,8 +750,15 @@ export function Download({
   })
   return (
     <>
-      <button type="button" aria-disabled={fetched.isPending} onClick={() => !fetched.isPending && fetched.mutate()}>
-        {fetched.isPending ? 'Getting the file…' : name}
+      <button
+        type="button"
+        className={short === undefined ? undefined : 'quiet'}
+        aria-label={short === undefined || fetched.isPending ? undefined : name}
+        title={short === undefined ? undefined : name}
+        aria-disabled={fetched.isPending}
+        onClick={() => !fetched.isPending && fetched.mutate()}
+      >
+        {fetched.isPending ? 'Getting the file…' : (short ?? name)}
       </button>
       {fetched.error !== null && <Failure error={fetched.error} retry={() => fetched.mutate()} />}
     </>

@@ -22,7 +22,7 @@ export function separatorOf(text: string): Separator {
 
 /** The columns that the first line names. */
 export function columnsOf(text: string): string[] {
-  return [...recordsOf(headerLine(text), separatorOf(text))][0] ?? []
+  return [...recordsOf(headerLine(text), separatorOf(text))][0]?.map(({ text: cell }) => cell) ?? []
 }
 
 /** The number of lines after the header that are not blank. */
@@ -30,13 +30,28 @@ export function rowsOf(text: string): number {
   return Math.max(0, text.split('\n').filter((line) => line.trim() !== '').length - 1)
 }
 
-/** The text as CSV. Text with commas is already CSV, and does not change. */
-export function toCsv(text: string): string {
+/**
+ * The text as CSV, with other cells. Text with commas is CSV already: only cells that differ are written anew.
+ * @param read returns a record's cells as they are to be
+ */
+export function toCsv(text: string, read = (record: readonly string[]): readonly string[] => record): string {
   const separator = separatorOf(text)
-  if (separator === ',') return text
-  let csv = ''
-  for (const record of recordsOf(text, separator)) csv += `${record.map(csvCell).join(',')}\n`
-  return csv
+  const pieces: string[] = []
+  let copied = 0
+  for (const cells of recordsOf(text, separator)) {
+    const written = read(cells.map(({ text: cell }) => cell))
+    if (separator !== ',') {
+      pieces.push(`${written.map(csvCell).join(',')}\n`)
+      continue
+    }
+    for (const [place, { text: cell, from, to }] of cells.entries()) {
+      const other = written[place] ?? cell
+      if (other === cell) continue
+      pieces.push(text.slice(copied, from), csvCell(other))
+      copied = to
+    }
+  }
+  return separator === ',' ? pieces.join('') + text.slice(copied) : pieces.join('')
 }
 
 /** A line of the text, from 1. */
@@ -60,17 +75,25 @@ function headerLine(text: string): string {
   )
 }
 
+/** A cell, and where it is written. */
+interface Cell {
+  readonly text: string
+  readonly from: number
+  readonly to: number
+}
+
 /** In a quoted cell, quotes are doubled. If text follows the closing quote, the cell is not quoted. */
-function* recordsOf(text: string, separator: Separator): Generator<string[]> {
+function* recordsOf(text: string, separator: Separator): Generator<readonly Cell[]> {
   const quoted = new RegExp(`"((?:[^"]|""){0,${MAX_CELL}})"(?=${separator}|\\r?\\n|$)`, 'uy')
   const plain = new RegExp(`[^${separator}\\n]*`, 'uy')
-  let record: string[] = []
+  let record: Cell[] = []
   let at = text.startsWith('\uFEFF') ? 1 : 0
   while (at < text.length || record.length > 0) {
     quoted.lastIndex = plain.lastIndex = at
     const [whole, inside] = quoted.exec(text) ?? plain.exec(text) ?? ['']
+    const written = inside === undefined ? whole.replace(/\r$/, '') : whole
+    record.push({ text: inside?.replaceAll('""', '"') ?? written, from: at, to: at + written.length })
     at += whole.length
-    record.push(inside === undefined ? whole.replace(/\r$/, '') : inside.replaceAll('""', '"'))
     if (text.startsWith('\r', at)) at += 1
     if (text.startsWith(separator, at)) {
       at += 1

@@ -350,10 +350,7 @@ function Undo({ client, set }: { client: ChannelClient; set: ChangeSet }): React
           act={async () => {
             const key = [client.name, 'change-set', set.id]
             try {
-              const reverting = await setsOf(client).revert(asked)
-              queries.setQueryData(key, reverting)
-              // The button is gone, so the dialog cannot return the focus to it.
-              setTimeout(toHeading)
+              queries.setQueryData(key, await setsOf(client).revert(asked))
             } catch (error) {
               await queries.invalidateQueries({ queryKey: key })
               throw error

@@ -6,7 +6,7 @@ import { askOf, isAtWork, setsOf, STATES } from '../change-sets.ts'
 import { type ChannelClient, given } from '../channel-client.ts'
 import { exportSets } from '../download.ts'
 import { Time } from '../format.tsx'
-import { ChangeSetLink, Download, Field, Loaded, Screen, Table } from '../parts.tsx'
+import { ChangeSetLink, Csv, Field, Loaded, Screen, Table } from '../parts.tsx'
 import { type ChangeSetsSearch, SET_STATES } from '../search.ts'
 
 const PAGE_SIZE = 50
@@ -25,13 +25,13 @@ export function ChangeSetsScreen({ client, search }: { client: ChannelClient; se
   const params = { channel: client.name }
   return (
     <Screen
-      title={`Change sets of ${client.title} quotas`}
+      title={`${client.title}: change sets`}
       actions={
         <>
           <Link className="button" to="/$channel/import" params={params}>
             Import
           </Link>
-          <Download name="Export as CSV" file={async () => exportSets(client, filter)} />
+          <Csv file={async () => exportSets(client, filter)} />
         </>
       }
     >

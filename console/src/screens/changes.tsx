@@ -2,8 +2,9 @@ import { isProblem } from '@quota-service/client'
 import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { Link, useNavigate } from '@tanstack/react-router'
 import { type ReactNode, useState } from 'react'
-import { type Change, type ChannelClient, given, type Quota } from '../channel-client.ts'
+import { type Change, type ChannelClient, given, MAX_ROWS, type Quota } from '../channel-client.ts'
 import { amount } from '../amount.ts'
+import { fieldName } from '../field-name.ts'
 import { fromLocalInput, now, Time, toLocalInput } from '../format.tsx'
 import {
   announce,
@@ -11,13 +12,13 @@ import {
   Confirm,
   Copied,
   Dialog,
-  Download,
+  Csv,
   Field,
-  fieldName,
   Loaded,
   NumberField,
   QuotaLink,
   Screen,
+  Signed,
   Table,
 } from '../parts.tsx'
 import { Whose } from './quotas.tsx'
@@ -29,11 +30,14 @@ import { differences, EDITABLE, isNothing, sameSetting, type SettingValue, setti
 export function ChangeTable({
   client,
   rows,
+  known = rows,
   quotas = true,
   brief = false,
 }: {
   client: ChannelClient
   rows: readonly Change[]
+  /** Changes that may have undone one of the rows. */
+  known?: readonly Change[]
   quotas?: boolean
   brief?: boolean
 }): ReactNode {
@@ -79,7 +83,7 @@ export function ChangeTable({
                 folds: true,
               },
             ]),
-        { head: 'Undo', cell: (change: Change) => <Undo client={client} change={change} />, folds: true },
+        { head: 'Undo', cell: (change: Change) => <Undo client={client} change={change} known={known} />, folds: true },
       ]}
     />
   )
@@ -156,7 +160,7 @@ function FromTo({ was, is, ahead = false }: { was: string; is: string; ahead?: b
   )
 }
 
-/** The recent changes of an owner's quotas, one sentence each. */
+/** The recent changes of an owner's quotas, newest first, one sentence each. */
 export function LatelyChanged({ client, rows }: { client: ChannelClient; rows: readonly Change[] }): ReactNode {
   return (
     <ul className="lately">
@@ -166,7 +170,7 @@ export function LatelyChanged({ client, rows }: { client: ChannelClient; rows: r
             <Deed client={client} change={change} /> <Time at={change.at} relative /> by <b>{change.actor}</b>{' '}
             <PartOf client={client} change={change} />
           </span>
-          {canUndo(change) && <Undo client={client} change={change} />}
+          {canUndo(change) && <Undo client={client} change={change} known={rows} />}
         </li>
       ))}
     </ul>
@@ -224,10 +228,33 @@ function canUndo({ action }: Change): boolean {
   return action === 'update' || action === 'delete'
 }
 
-/** A button that undoes a change, if possible. */
-export function Undo({ client, change }: { client: ChannelClient; change: Change }): ReactNode {
+/** Have later ones of the known changes put everything back that a change has changed? */
+function isUndone({ id, quotaId, action, before }: Change, known: readonly Change[]): boolean {
+  const later = known.filter((one) => one.quotaId === quotaId && one.id > id)
+  if (action === 'delete') return later.some((one) => one.action === 'restore')
+  const was = before as Record<string, SettingValue>
+  const fields = EDITABLE.filter((field) => field in was)
+  const isBack = (field: string): boolean =>
+    later.some(({ after }) => field in after && sameSetting((after as typeof was)[field], was[field]))
+  return fields.length > 0 && fields.every(isBack)
+}
+
+/**
+ * A button that undoes a change, if possible; one that is undone is marked instead.
+ * @param known changes that may have undone it
+ */
+export function Undo({
+  client,
+  change,
+  known = [],
+}: {
+  client: ChannelClient
+  change: Change
+  known?: readonly Change[]
+}): ReactNode {
   const [asking, setAsking] = useState(false)
   if (!canUndo(change)) return <span className="muted">–</span>
+  if (isUndone(change, known)) return <Signed kind="set-reverted" sign="↩" name="undone" />
   return (
     <>
       <button type="button" onClick={() => setAsking(true)}>
@@ -338,15 +365,17 @@ export function ChangesScreen({ client, search }: { client: ChannelClient; searc
     queryFn: ({ signal }) => client.changes(search, signal),
   })
   const { before, ...filter } = search
+  const { owner, quotaId } = filter
+  // What undid a change may be on another page, or not match the filters.
+  const latest = useQuery({
+    queryKey: [client.name, 'changes', 'latest', owner, quotaId],
+    queryFn: ({ signal }) => client.changes({ owner, quotaId, pageSize: MAX_ROWS }, signal),
+    enabled: Object.keys(search).some((name) => !['owner', 'quotaId', 'from'].includes(name)),
+  })
   return (
     <Screen
-      title={`Changes of ${client.title} quotas`}
-      actions={
-        <Download
-          name="Export as CSV"
-          file={async () => (await import('../download.ts')).exportChanges(client, filter)}
-        />
-      }
+      title={`${client.title}: changes`}
+      actions={<Csv file={async () => (await import('../download.ts')).exportChanges(client, filter)} />}
     >
       <ChangeFilters key={JSON.stringify(filter)} client={client} filter={filter} />
       <Loaded
@@ -354,7 +383,7 @@ export function ChangesScreen({ client, search }: { client: ChannelClient; searc
         isEmpty={({ items }) => items.length === 0}
         empty={Object.keys(filter).length > 0 ? 'No change matches these filters.' : 'Nobody has changed anything yet.'}
       >
-        {({ items }) => <ChangeTable client={client} rows={items} />}
+        {({ items }) => <ChangeTable client={client} rows={items} known={[...items, ...(latest.data?.items ?? [])]} />}
       </Loaded>
       <nav className="pager" aria-label="Pages">
         {before !== undefined && (
@@ -497,6 +526,8 @@ const PERIODS: readonly { readonly name: string; readonly of: () => readonly [fr
   { name: 'Today', of: () => [dayFromToday(0), dayFromToday(1)] },
   { name: 'Yesterday', of: () => [dayFromToday(-1), dayFromToday(0)] },
   { name: 'This week', of: () => [dayFromToday(-daysIntoWeek()), dayFromToday(7 - daysIntoWeek())] },
+  { name: 'Last week', of: () => [dayFromToday(-7 - daysIntoWeek()), dayFromToday(-daysIntoWeek())] },
+  { name: 'Last 30 days', of: () => [dayFromToday(-29), dayFromToday(1)] },
 ]
 
 function sameTime(one: string | undefined, other: string): boolean {

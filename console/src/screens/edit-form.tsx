@@ -2,7 +2,8 @@ import { isProblem } from '@quota-service/client'
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { type ReactNode, useEffect, useRef } from 'react'
 import type { ChannelClient, Quota } from '../channel-client.ts'
-import { announce, Failure, Field, fieldErrors, fieldName, NumberField, Panel, useStillHere } from '../parts.tsx'
+import { fieldName } from '../field-name.ts'
+import { announce, Failure, Field, fieldErrors, NumberField, Panel, useStillHere } from '../parts.tsx'
 import { exampleOf, type QuotaType, readThresholds, thresholdsText } from '../limits.ts'
 import {
   changedFields,
@@ -298,12 +299,12 @@ export function ThresholdsField({
   const { value = [], mistake } = readThresholds(text)
   return (
     <Field
-      label="Tell at"
+      label="Notify at"
       error={mistake ?? error}
       hint={
         <>
           {value.length > 0 && <output className="understood">= {thresholdsText(value)} </output>}
-          per cents of the total at which an event is told, such as 50 80; may be empty
+          per cents of the total, such as 50 80; may be empty
         </>
       }
     >

@@ -135,7 +135,7 @@ function GroupTable({ client, rows }: { client: ChannelClient; rows: readonly Gr
           head: 'Default',
           cell: (group) => (group.default ? 'for whoever is in none' : <span className="muted">–</span>),
         },
-        { head: 'Made', cell: ({ createdAt }) => <Time at={createdAt} />, folds: true },
+        { head: 'Created', cell: ({ createdAt }) => <Time at={createdAt} />, folds: true },
       ]}
     />
   )
@@ -173,7 +173,7 @@ function GroupForm({
   return (
     <Confirm
       title={group === undefined ? 'New group' : `Edit group ${group.name}`}
-      verb={group === undefined ? 'Make the group' : 'Save'}
+      verb={group === undefined ? 'Create group' : 'Save'}
       ready={name.trim() !== ''}
       onClose={onClose}
       act={async () => {
@@ -308,7 +308,7 @@ function GroupBody({ client, group, search }: { client: ChannelClient; group: Gr
   const each = quotas.data?.filter(isForEach)
   return (
     <>
-      <Panel title="Now">
+      <Panel title="Summary">
         {group.default && (
           <p>This is the default group: it limits every {client.owner} that is in no group, by name or not.</p>
         )}

@@ -7,9 +7,11 @@ import { type ChangeSet, type ImportDraft, importDraft, isAtWork, setsOf } from 
 import { type ChannelClient, newKey } from '../channel-client.ts'
 import { exportRows } from '../download.ts'
 import { amount, counted } from '../amount.ts'
+import { HERE } from '../format.tsx'
+import { readTable } from '../import-table.ts'
 import { Notice } from '../notice.ts'
 import { announce, Download, Failure, Field, Loaded, Panel, Screen, useStillHere } from '../parts.tsx'
-import { columnsOf, lineOf, placeOf, rowsOf, SEPARATOR_NAMES, separatorOf, toCsv } from '../pasted.ts'
+import { columnsOf, lineOf, placeOf, rowsOf, SEPARATOR_NAMES, separatorOf } from '../pasted.ts'
 import { draftOf, keepDraft, useDraft } from '../use-draft.ts'
 
 /** The maximum length of a draft, in characters: the browser's storage is limited. A longer text becomes a file. */
@@ -42,7 +44,7 @@ export function ImportScreen({ client }: { client: ChannelClient }): ReactNode {
   )
   const check = useMutation({
     mutationFn: async ({ sent, of }: { sent: ImportDraft; of: File | undefined }) => {
-      const csv = of === undefined ? toCsv(sent.text) : await csvOf(of)
+      const csv = await csvOf(client, of ?? sent.text)
       const sets = setsOf(client)
       const made = await sets.import(csv, { key: sent.key })
       if (sent.checked !== made.id) drop(sent.checked)
@@ -200,24 +202,23 @@ function Understood({ text, example }: { text: string; example: string }): React
   )
 }
 
-function exampleOf({ name }: ChannelClient): string {
-  const owner = name === 'mail' ? 'account_id' : 'user_id'
-  return `${owner},quota_type,total,expire_at,label\n7,1,5000,2027-01-31T00:00:00Z,Spring`
+function exampleOf({ Owner }: ChannelClient): string {
+  return `${Owner},Type,Total,Ends,Label\n7,total,5000,2027-01-31,Spring`
 }
 
 const COLUMNS: readonly (readonly [names: string, meaning: string])[] = [
   ['id', 'the quota to change; empty: a new one'],
-  ['quota_type', '1: total until its end, 2: cycle, 3: rolling cap; of a new one'],
+  ['quota_type', 'total until its end, cycle, or rolling cap; of a new one'],
   ['total', 'units'],
   ['used', 'what was used elsewhere already, of a new one; otherwise without effect'],
   ['label', 'a name for people'],
   ['status', 'active or disabled'],
-  ['expire_at', 'its end, such as 2027-01-31T00:00:00Z; null: never'],
+  ['expire_at', 'its end, such as 2027-01-31 or 2027-01-31 18:00; never: no end'],
   [
     'cycle_unit, cycle_reset_at, cycle_time_zone',
     'of cycle quotas: hour, day, week, month or year; the next reset; such as Europe/Berlin',
   ],
-  ['cap, window_seconds', 'of caps: enforce or observe; of rolling ones how far they look back'],
+  ['cap, window_seconds', 'of caps: limits or only watches; of rolling ones how far they look back, such as 24 hours'],
   ['thresholds', 'per cents, such as 50 80; none: no threshold'],
   ['version', 'where it is there, it must still be the quota’s'],
 ]
@@ -230,8 +231,9 @@ function Columns({ client }: { client: ChannelClient }): ReactNode {
     <details>
       <summary>Columns</summary>
       <p className="hint">
-        In any order; those that are not there, and cells that are empty, say nothing. A file that was exported has all
-        of them: export, edit, import.
+        In any order, under these names or those of the fields of forms (Type, Ends …); cells hold what those fields
+        take, times are in your zone ({HERE}). Columns that are not there, and cells that are empty, say nothing. A file
+        that was exported has all of them: export, edit, import.
       </p>
       <dl className="columns">
         {rows.map(([names, meaning]) => (
@@ -408,16 +410,26 @@ async function mistakesOf(client: ChannelClient, set: ChangeSet, signal: AbortSi
     .slice(0, SHOWN)
 }
 
-/** A file as CSV; a file with commas is sent unchanged, in pieces. */
-async function csvOf(file: File): Promise<Blob | string> {
-  if (file.size > MAX_FILE)
+/** What was typed, or a file, as the service reads it; a file that is so already is sent in pieces. */
+async function csvOf(client: ChannelClient, given: File | string): Promise<Blob | string> {
+  const isFile = typeof given !== 'string'
+  if (isFile && given.size > MAX_FILE)
     throw new Notice(
       'The file is too large',
-      `It has ${sizeText(file.size)}; 50 MB are taken.`,
+      `It has ${sizeText(given.size)}; 50 MB are taken.`,
       'Divide it, and import the parts one after the other.',
     )
-  const begins = await file.slice(0, 20_000).text()
-  return separatorOf(begins) === ',' ? file : toCsv(await file.text())
+  const text = isFile ? await given.text() : given
+  // Bytes that are no text would be lost here: the service names their line.
+  if (isFile && text.includes('\uFFFD')) return given
+  const { csv, missing } = readTable(text, `${client.owner}_id`)
+  if (missing.length > 0)
+    throw new Notice(
+      missing.length === 1 ? 'A column is missing' : 'Columns are missing',
+      `For new quotas, the table has no ${new Intl.ListFormat('en', { type: 'disjunction' }).format(missing)}.`,
+      'Add what is missing; or, to change quotas, their numbers as a column id.',
+    )
+  return isFile && csv === text ? given : csv
 }
 
 function sizeText(bytes: number): string {

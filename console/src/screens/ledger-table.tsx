@@ -12,7 +12,7 @@ interface Last {
   readonly cell: (operation: Operation) => ReactNode
 }
 
-/** The operations of an owner or of a quota, newest first, with a button for older ones. */
+/** The operations of an owner, of a quota, or all, newest first, with a button for older ones. */
 export function Ledger({
   client,
   of,
@@ -21,7 +21,7 @@ export function Ledger({
   last,
 }: {
   client: ChannelClient
-  of: { owner: number } | { quotaId: number }
+  of: { owner: number } | { quotaId: number } | { all: 'true' }
   state?: Operation['state']
   empty: string
   last?: Last
@@ -33,13 +33,17 @@ export function Ledger({
     getNextPageParam: ({ next }) => next,
   })
   return (
-    <Loaded of={asked} isEmpty={({ pages }) => pages.every(({ items }) => items.length === 0)} empty={empty}>
+    <Loaded
+      of={asked}
+      isEmpty={({ pages }) => !asked.hasNextPage && pages.every(({ items }) => items.length === 0)}
+      empty={empty}
+    >
       {({ pages }) => (
         <>
           <LedgerTable
             client={client}
             rows={pages.flatMap(({ items }) => items)}
-            {...('quotaId' in of ? { quotaId: of.quotaId } : {})}
+            {...('quotaId' in of ? { quotaId: of.quotaId } : { owners: 'all' in of })}
             {...(last === undefined ? {} : { last })}
           />
           {asked.hasNextPage && (

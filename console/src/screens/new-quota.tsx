@@ -123,13 +123,13 @@ export function NewQuotaScreen({ client, search }: { client: ChannelClient; sear
       // Later input belongs to another quota.
       const same = draftOf<Draft>(name)?.key === sent.key
       if (same) clear()
-      announce(`Quota ${id} is made.`)
+      announce(`Quota ${id} is created.`)
       void queries.invalidateQueries({ queryKey: [client.name] })
       if (same && here())
         void navigate({ to: '/$channel/quotas/$id', params: { channel: client.name, id: String(id) }, search: {} })
     },
     onError: () => {
-      if (!here()) announce('The new quota is not made. What you typed is kept.')
+      if (!here()) announce('The new quota is not created. What you typed is kept.')
     },
   })
   const refused = fieldErrors(save.error)
@@ -265,7 +265,7 @@ export function NewQuotaScreen({ client, search }: { client: ChannelClient; sear
           {save.error !== null && <Failure error={save.error} />}
           <div className="actions">
             <button type="submit" className="primary" aria-disabled={save.isPending}>
-              {save.isPending ? 'Making…' : 'Make the quota'}
+              {save.isPending ? 'Creating…' : 'Create quota'}
             </button>
             <button
               type="button"

@@ -2,7 +2,7 @@ import { isProblem } from '@quota-service/client'
 import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { Link, useNavigate } from '@tanstack/react-router'
 import { type SubmitEvent, type ReactNode, useState } from 'react'
-import { CapLinks, LedgerTable } from './ledger-table.tsx'
+import { CapLinks, Ledger, LedgerTable } from './ledger-table.tsx'
 import { ANYBODY, type ChannelClient, newKey, type Operation } from '../channel-client.ts'
 import { amount } from '../amount.ts'
 import { Time } from '../format.tsx'
@@ -25,7 +25,7 @@ import { readWhole } from '../whole-number.ts'
 
 const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
 
-/** Finds an operation by its id or key. */
+/** The latest operations, and a search by id or key. */
 export function OperationsScreen({ client, search }: { client: ChannelClient; search: OperationsSearch }): ReactNode {
   const navigate = useNavigate()
   const [text, setText] = useState(search.key ?? '')
@@ -49,7 +49,7 @@ export function OperationsScreen({ client, search }: { client: ChannelClient; se
       })
   }
   return (
-    <Screen title={`Find a ${client.title} operation`}>
+    <Screen title={`${client.title}: operations`}>
       <form className="filters" aria-label="Find" onSubmit={submit}>
         <Field label="Identifier or idempotency key" className="long" hint="of the message that went out, or did not">
           {(ids) => (
@@ -75,9 +75,9 @@ export function OperationsScreen({ client, search }: { client: ChannelClient; se
         </div>
       </form>
       {search.key === undefined ? (
-        <div className="empty">
-          An operation is one consume or one hold. Everything of an owner, or of a quota, stands on their own screens.
-        </div>
+        <Panel title="Latest" hint={`Every consume and every hold, newest first, whichever ${client.owner} it is of.`}>
+          <Ledger client={client} of={{ all: 'true' }} empty="Nothing was spent or held yet." />
+        </Panel>
       ) : (
         <Loaded
           of={asked}
@@ -126,7 +126,7 @@ export function OperationScreen({ client, id }: { client: ChannelClient; id: str
       <Loaded of={asked}>
         {(operation) => (
           <>
-            <Panel title="What it is">
+            <Panel title="Summary">
               <dl className="facts">
                 <Fact name="Identifier">
                   <Copied what="identifier" text={operation.id} named={false} />

@@ -7,7 +7,7 @@ import { NearTheLimit } from './thresholds.tsx'
 import type { ChannelClient, Refusal } from '../channel-client.ts'
 import { amount } from '../amount.ts'
 import { Time } from '../format.tsx'
-import { Download, Loaded, OwnerLink, Panel, Screen, Table } from '../parts.tsx'
+import { Csv, Loaded, OwnerLink, Panel, Screen, Table } from '../parts.tsx'
 import type { OverviewSearch } from '../search.ts'
 import { isReady } from '../session.ts'
 
@@ -42,10 +42,7 @@ export function OverviewScreen({ client, search }: { client: ChannelClient; sear
         title="Refused most"
         hint={`In the last ${HOURS} hours. Counts are up to five seconds old.`}
         actions={
-          <Download
-            name="Export refused most as CSV"
-            file={async () => (await import('../download.ts')).exportTopRefusals(client, HOURS)}
-          />
+          <Csv of="refused most" file={async () => (await import('../download.ts')).exportTopRefusals(client, HOURS)} />
         }
       >
         <Loaded of={refused} isEmpty={(rows) => rows.length === 0} empty="Nobody was refused.">
@@ -75,10 +72,7 @@ export function OverviewScreen({ client, search }: { client: ChannelClient; sear
         title={`Ending within ${DAYS} days`}
         hint="Active quotas, soonest first."
         actions={
-          <Download
-            name="Export ending quotas as CSV"
-            file={async () => (await import('../download.ts')).exportExpiring(client, DAYS)}
-          />
+          <Csv of="ending quotas" file={async () => (await import('../download.ts')).exportExpiring(client, DAYS)} />
         }
       >
         <Loaded

@@ -27,7 +27,7 @@ import { fromNow, now, Time } from '../format.tsx'
 import {
   announce,
   Confirm,
-  Download,
+  Csv,
   Failure,
   Label,
   Loaded,
@@ -107,14 +107,22 @@ export function OwnerScreen({ client, owner }: { client: ChannelClient; owner: n
       {refused.data !== undefined && (
         <HeldUp client={client} owner={owner} wanted={askedLast(refused.data) ?? 1} quotas={quotas.data ?? []} />
       )}
-      {toppingUp && <TopUp client={client} owner={owner} active={payers ?? []} onClose={() => setToppingUp(false)} />}
+      {toppingUp && (
+        <TopUp
+          client={client}
+          owner={owner}
+          wanted={askedLast(refused.data ?? [])}
+          active={payers ?? []}
+          onClose={() => setToppingUp(false)}
+        />
+      )}
       {sendingLink && <SendLink client={client} owner={owner} onClose={() => setSendingLink(false)} />}
       {never && (
         <p className="notice" role="status">
           This {client.owner} never had a quota. Is {owner} the right number?
         </p>
       )}
-      <Panel title="Now">
+      <Panel title="Summary">
         <Loaded of={summary}>
           {(data) =>
             data.caps.length > 0 ? (
@@ -188,10 +196,7 @@ export function OwnerScreen({ client, owner }: { client: ChannelClient; owner: n
         title="Refusals by hour"
         hint={`The last ${HOURS} hours.`}
         actions={
-          <Download
-            name="Export refusals as CSV"
-            file={async () => (await import('../download.ts')).exportRefusals(client, owner, week)}
-          />
+          <Csv of="refusals" file={async () => (await import('../download.ts')).exportRefusals(client, owner, week)} />
         }
       >
         <Loaded of={refused} isEmpty={(rows) => rows.length === 0} empty="Nothing was refused.">
@@ -202,10 +207,7 @@ export function OwnerScreen({ client, owner }: { client: ChannelClient; owner: n
         title="Ledger"
         hint="Every consume and every hold, newest first."
         actions={
-          <Download
-            name="Export ledger as CSV"
-            file={async () => (await import('../download.ts')).exportLedger(client, { owner })}
-          />
+          <Csv of="ledger" file={async () => (await import('../download.ts')).exportLedger(client, { owner })} />
         }
       >
         <Ledger client={client} of={{ owner }} empty="Nothing was spent or held yet." />

@@ -12,6 +12,7 @@ import { PassedThresholds } from './thresholds.tsx'
 import { UsageByDay } from './usage-chart.tsx'
 import { type ChannelClient, newKey, type Quota } from '../channel-client.ts'
 import { amount } from '../amount.ts'
+import { camel, fieldName } from '../field-name.ts'
 import { HERE, Time, timeText } from '../format.tsx'
 import { exampleOf, thresholdsText, windowText } from '../limits.ts'
 import {
@@ -19,9 +20,8 @@ import {
   Badge,
   CapBadge,
   Confirm,
-  Download,
+  Csv,
   Failure,
-  fieldName,
   Label,
   Loaded,
   OwnerLink,
@@ -158,11 +158,11 @@ function Record({ client, quota, editing }: { client: ChannelClient; quota: Quot
           </Fact>
           {quota.windowSeconds !== null && <Fact name="Window">{windowText(quota.windowSeconds)}</Fact>}
           {quota.thresholds !== null && quota.thresholds.length > 0 && (
-            <Fact name="Told at">{thresholdsText(quota.thresholds)}</Fact>
+            <Fact name="Notify at">{thresholdsText(quota.thresholds)}</Fact>
           )}
           <Fact name="Total">{amount(quota.total)}</Fact>
           <Fact name="Ends">{quota.expireAt === null ? 'never' : <Time at={quota.expireAt} ago />}</Fact>
-          <Fact name="Made">
+          <Fact name="Created">
             <Time at={quota.createdAt} />
           </Fact>
           <Fact name="Version">{quota.version}</Fact>
@@ -233,11 +233,6 @@ function Overrides({ client, quota }: { client: ChannelClient; quota: Quota }): 
       {back.error !== null && <Failure error={back.error} />}
     </section>
   )
-}
-
-/** The client's name of a setting. */
-function camel(name: string): string {
-  return name.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase())
 }
 
 /** The time at which a cap allows more again, from its owner's summary. */
@@ -478,10 +473,7 @@ function History({ client, id }: { client: ChannelClient; id: number }): ReactNo
         title="Usage"
         hint="The operations that it paid for, or counted, newest first."
         actions={
-          <Download
-            name="Export usage as CSV"
-            file={async () => (await import('../download.ts')).exportLedger(client, { quotaId: id })}
-          />
+          <Csv of="usage" file={async () => (await import('../download.ts')).exportLedger(client, { quotaId: id })} />
         }
       >
         <Ledger client={client} of={{ quotaId: id }} empty="Nothing was spent or held of it yet." />

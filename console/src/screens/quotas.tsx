@@ -9,7 +9,7 @@ import {
   announce,
   Badge,
   CapBadge,
-  Download,
+  Csv,
   Failure,
   Field,
   GroupLink,
@@ -207,7 +207,7 @@ export function QuotasScreen({ client, search }: { client: ChannelClient; search
               </button>
             ) : (
               <Link to="/$channel/new" params={{ channel: client.name }} search={{}}>
-                Make the first one
+                Create the first one
               </Link>
             )}
           </>
@@ -301,7 +301,7 @@ function OfAll({
           {amount(total)}
         </Link>
       )}
-      <Download name="Export as CSV" file={async () => (await import('../download.ts')).exportQuotas(client, filter)} />
+      <Csv file={async () => (await import('../download.ts')).exportQuotas(client, filter)} />
     </div>
   )
 }

@@ -27,7 +27,7 @@ export function SendLink({
   const [revoking, setRevoking] = useState(false)
   const made = useMutation({
     mutationFn: async () => client.link(owner, seconds),
-    onSuccess: () => announce('The link is made. It is shown only here.'),
+    onSuccess: () => announce('The link is created. It is shown only here.'),
   })
   const submit = (event: SubmitEvent): void => {
     event.preventDefault()
@@ -80,7 +80,7 @@ export function SendLink({
         <div className="actions">
           {made.data === undefined && (
             <button type="submit" className="primary" aria-disabled={made.isPending}>
-              {made.isPending ? 'Working…' : 'Make the link'}
+              {made.isPending ? 'Working…' : 'Create link'}
             </button>
           )}
           <button type="button" className="danger" onClick={() => setRevoking(true)}>

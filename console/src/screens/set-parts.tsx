@@ -2,7 +2,8 @@ import type { ReactNode } from 'react'
 import { type Part, textOf } from '../ask.ts'
 import { type ChangeSet, type Counts, OUTCOMES, type RowOutcome, STATES } from '../change-sets.ts'
 import { amount } from '../amount.ts'
-import { fieldName, sentence, Signed } from '../parts.tsx'
+import { camel, fieldName } from '../field-name.ts'
+import { sentence, Signed } from '../parts.tsx'
 import { SET_OUTCOMES } from '../search.ts'
 
 /* The parts that the screens of change sets share. */
@@ -59,8 +60,7 @@ export function Why({ problem, columns = false }: { problem: Problem; columns?: 
   if (errors.length > 0) {
     return errors.map(({ field, message }) => (
       <span key={`${field} ${message}`} className="why-not">
-        {columns ? <code>{field}</code> : fieldName(field.replace(/_([a-z])/g, (_, one: string) => one.toUpperCase()))}{' '}
-        {message}
+        {columns ? <code>{field}</code> : fieldName(camel(field))} {message}
       </span>
     ))
   }

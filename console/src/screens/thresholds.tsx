@@ -4,7 +4,7 @@ import type { ChannelClient, Passed } from '../channel-client.ts'
 import { amount } from '../amount.ts'
 import { Time } from '../format.tsx'
 import { thresholdsText } from '../limits.ts'
-import { Download, Label, Loaded, OperationLink, Panel, QuotaLink, Table, UsageBar } from '../parts.tsx'
+import { Csv, Label, Loaded, OperationLink, Panel, QuotaLink, Table, UsageBar } from '../parts.tsx'
 import { Whose } from './quotas.tsx'
 
 /* Passed thresholds, and the quotas that are over one now. */
@@ -33,12 +33,7 @@ export function PassedThresholds({
     <Panel
       title="Thresholds passed"
       hint="In the last 31 days, newest first."
-      actions={
-        <Download
-          name="Export thresholds as CSV"
-          file={async () => (await import('../download.ts')).exportPassed(client, of)}
-        />
-      }
+      actions={<Csv of="thresholds" file={async () => (await import('../download.ts')).exportPassed(client, of)} />}
     >
       <Loaded of={asked} isEmpty={({ items }) => items.length === 0} empty="None was passed.">
         {({ items, more }) => (
@@ -97,12 +92,7 @@ export function NearTheLimit({ client }: { client: ChannelClient }): ReactNode {
     <Panel
       title="Near the limit"
       hint="Active quotas that are over one of their thresholds now, most used first."
-      actions={
-        <Download
-          name="Export near the limit as CSV"
-          file={async () => (await import('../download.ts')).exportNearLimit(client)}
-        />
-      }
+      actions={<Csv of="near the limit" file={async () => (await import('../download.ts')).exportNearLimit(client)} />}
     >
       <Loaded of={asked} isEmpty={({ items }) => items.length === 0} empty="No quota is over a threshold.">
         {({ items, more }) => (

@@ -3,6 +3,7 @@ import { type SubmitEvent, type ReactNode, useRef, useState } from 'react'
 import { type ChannelClient, newKey, type Quota } from '../channel-client.ts'
 import { amount } from '../amount.ts'
 import { fromLocalInput, HERE, now, timeText, toLocalInput } from '../format.tsx'
+import { useCheck } from './limits.tsx'
 import { announce, Dialog, Failure, Field, fieldErrors, NumberField, useStillHere } from '../parts.tsx'
 import { draftOf, useDraft } from '../use-draft.ts'
 import { MAX_AMOUNT, readWhole } from '../whole-number.ts'
@@ -30,19 +31,24 @@ function monthEnd(): string {
 export function TopUp({
   client,
   owner,
+  wanted,
   active,
   onClose,
 }: {
   client: ChannelClient
   owner: number
+  /** The amount of the last refusal; what its quotas lack to pay it is filled in. */
+  wanted: number | undefined
   active: readonly Quota[]
   onClose: () => void
 }): ReactNode {
   const queries = useQueryClient()
   const cycle = active.find(({ quotaType }) => quotaType === 2)
   const name = `${client.name}/owners/${owner}/top-up`
+  const check = useCheck(client, owner, wanted ?? 1)
+  const missing = wanted === undefined ? 0 : Math.max(0, wanted - (check.data?.payable ?? wanted))
   const [draft, , setDraft, clear] = useDraft<Draft>(name, () => ({
-    total: '',
+    total: missing === 0 ? '' : String(missing),
     label: 'Top-up',
     until: cycle === undefined ? 'month' : 'cycle',
     other: toLocalInput(monthEnd()),
@@ -92,6 +98,7 @@ export function TopUp({
           text={draft.total}
           reading={units}
           onText={(total) => set({ total })}
+          hint={wanted !== undefined && units.value === missing && `what the ${amount(wanted)} that were refused lack`}
           error={refused['total'] ?? (tried ? units.mistake : undefined)}
         />
         <Field label="Label" error={refused['label']}>

@@ -4,7 +4,7 @@ import { BarChart } from './bar-chart.tsx'
 import type { ChannelClient, Series } from '../channel-client.ts'
 import { amount, counted } from '../amount.ts'
 import { dayText } from '../format.tsx'
-import { Download, Loaded, Panel } from '../parts.tsx'
+import { Csv, Loaded, Panel } from '../parts.tsx'
 
 /** Days between two labels of the axis. */
 const NAMED_EVERY = 5
@@ -23,12 +23,7 @@ export function UsageByDay({
     <Panel
       title="Usage by day"
       hint="The last 30 days, each from midnight to midnight UTC."
-      actions={
-        <Download
-          name="Export usage by day as CSV"
-          file={async () => (await import('../download.ts')).exportSeries(client, of)}
-        />
-      }
+      actions={<Csv of="usage by day" file={async () => (await import('../download.ts')).exportSeries(client, of)} />}
     >
       <Loaded
         of={series}
