@@ -129,7 +129,7 @@ describe('the console', () => {
       await heading(page, 'Mail quotas').waitFor()
       const another = await page.context().newPage()
       await another.goto(`${service.url}/admin/mail/changes`)
-      await heading(another, 'Changes of Mail quotas').waitFor()
+      await heading(another, 'Mail: changes').waitFor()
       for (const tab of [page, another]) expect(await storageOf(tab)).toBe('[{},{},""]')
       await button(another, 'Sign out').click()
       for (const tab of [page, another]) {
