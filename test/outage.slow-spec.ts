@@ -20,6 +20,8 @@ const onOwnServer = CAN_START_SERVER ? describe : describe.skip
 const PATIENCE_MS = 300_000
 /** Much more than an answer takes that waits for nothing, and much less than any wait for the database. */
 const AT_ONCE_MS = 1_000
+/** Absences up to this length are bridged: requests wait 6 s for the database, and ask again in pauses. */
+const BRIDGED_MS = 4_500
 
 interface Timed {
   readonly answer: Answer
@@ -149,14 +151,18 @@ onOwnServer('the database away', () => {
     async () => {
       const answers: Timed[] = []
       // One after the other: the first to find the database away has whoever comes later refused at once.
-      for (const send of [() => consume(), () => instance.get(`${MAIL.quotas}/${quotaId}`)]) {
-        await database.server.kill()
-        const inHand = timed(send)
-        await sleep(2_000)
-        await database.server.start()
-        answers.push(await inHand)
-        await back()
-      }
+      for (const send of [() => consume(), () => instance.get(`${MAIL.quotas}/${quotaId}`)])
+        for (let isInTime = false; !isInTime;) {
+          await database.server.kill()
+          const [inHand, since] = [timed(send), performance.now()]
+          await sleep(2_000)
+          await database.server.start()
+          // On a busy machine, a server may need longer to start than the service waits: then it has to be tried again.
+          isInTime = performance.now() - since < BRIDGED_MS
+          const answer = await inHand
+          if (isInTime) answers.push(answer)
+          await back()
+        }
       figure('the database away for 2 s', {
         'in hand, answered after ms': answers.map(({ took }) => Math.round(took)).join(' and '),
       })
