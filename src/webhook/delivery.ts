@@ -3,6 +3,7 @@ import type { Clock } from '../clock/clock.js'
 import type { WebhookEndpoint } from '../config/webhook-endpoints.js'
 import { leaseFor } from '../database/lease.js'
 import { PeriodicTask } from '../database/periodic-task.js'
+import type { SharedReads } from '../database/shared-reads.js'
 import type { Transaction, TransactionRunner } from '../database/transaction-runner.js'
 import { digestPeriod, weightOf } from '../quota/digest.js'
 import { digestMessageOf, messageOf, type WebhookMessage } from './message.js'
@@ -18,6 +19,7 @@ import {
   digestPlace,
   digestPosition,
   dropWaiting,
+  type EndpointView,
   eventsOf,
   type Progress,
   progressOf,
@@ -49,11 +51,18 @@ const SHORT_PAUSE_MS = 60_000
 /** The result of an attempt, for metrics. */
 export type DeliveryResult = 'delivered' | 'failed' | 'given_up'
 
+/** An endpoint, its queue, and the ends of all feeds, by channel. */
+export interface TurnView extends EndpointView {
+  readonly lastPositions: ReadonlyMap<string, number>
+}
+
 /** The dependencies of a delivery. */
 export interface DeliveryParts {
   readonly store: WebhookStore
   readonly registry: EndpointRegistry
   readonly feeds: EventFeeds
+  /** What turns begin with, by endpoint: turns that begin together share a read. */
+  readonly views: SharedReads<string, TurnView | undefined>
   readonly transactions: TransactionRunner
   readonly clock: Clock
   readonly counted: (endpoint: string, result: DeliveryResult) => void
@@ -128,23 +137,25 @@ export class Delivery {
 
   /** @returns whether there are more events to queue */
   private async turn(): Promise<boolean> {
-    const { store, transactions, registry } = this.parts
+    const { registry, views } = this.parts
     this.turnedAt = performance.now()
     const endpoint = registry.mine.get(this.name)
-    const row = await transactions.read((transaction) => store.one(transaction, this.name))
+    const view = await views.get(this.name)
     const mine =
-      row?.state === 'active' &&
+      view?.row.state === 'active' &&
       endpoint !== undefined &&
-      (await this.lease(row)) &&
+      (await this.lease(view.row)) &&
       (this.ended.length === 0 || (await this.settle()))
     if (!mine) {
       this.abandon()
       return false
     }
-    this.progress = progressOf(row)
-    const more = await this.queueUp(endpoint)
+    this.progress = progressOf(view.row)
+    await this.giveUpOld(view)
+    const behind = this.isBehind(endpoint, view)
+    const more = behind && (await this.queueUp(endpoint))
     if (!more) await this.closeDigests(endpoint)
-    await this.begin(endpoint)
+    await this.begin(endpoint, behind || (view.nextAt ?? Infinity) <= this.parts.clock.now())
     return more
   }
 
@@ -191,21 +202,22 @@ export class Delivery {
     })
   }
 
+  /** Removes events that would be removed from the feed soon: they count as failed. */
+  private async giveUpOld({ oldestAt }: TurnView): Promise<void> {
+    const { clock, store } = this.parts
+    const tooOld = clock.now() - KEPT_MS
+    if (oldestAt === null || oldestAt >= tooOld) return
+    await this.locked(async (transaction, row) => {
+      const { removed } = await store.removeSome(transaction, this.name, tooOld)
+      row.failed += removed
+      row.waiting -= removed
+      await store.save(transaction, row)
+    })
+    this.ready = []
+  }
+
   /** Queues the events since the last turn, and those of replays. @returns whether there are more */
   private async queueUp(endpoint: WebhookEndpoint): Promise<boolean> {
-    const { clock, store, transactions } = this.parts
-    const tooOld = clock.now() - KEPT_MS
-    const oldest = await transactions.read((transaction) => store.oldest(transaction, this.name))
-    if (oldest !== undefined && oldest.at < tooOld) {
-      await this.locked(async (transaction, row) => {
-        const { removed } = await store.removeSome(transaction, this.name, tooOld)
-        row.failed += removed
-        row.waiting -= removed
-        await store.save(transaction, row)
-      })
-      this.ready = []
-    }
-    if (!(await this.isBehind(endpoint, this.progress))) return false
     let more = false
     await this.locked(async (transaction, row) => {
       const progress = progressOf(row)
@@ -268,15 +280,13 @@ export class Delivery {
     return places.length
   }
 
-  private async isBehind(endpoint: WebhookEndpoint, { positions, replays }: Progress): Promise<boolean> {
-    if (replays.length > 0 || Object.keys(positions).length !== endpoint.channels.length) return true
-    return this.parts.transactions.read(async (transaction) => {
-      for (const channel of endpoint.channels) {
-        const feed = await this.parts.feeds.all.get(channel)?.feed(transaction)
-        if (feed !== undefined && feed.lastPosition > (positions[channel] ?? -1)) return true
-      }
-      return false
-    })
+  private isBehind({ channels }: WebhookEndpoint, { lastPositions }: TurnView): boolean {
+    const { positions, replays } = this.progress
+    return (
+      replays.length > 0 ||
+      Object.keys(positions).length !== channels.length ||
+      channels.some((channel) => (lastPositions.get(channel) ?? -Infinity) > (positions[channel] ?? -1))
+    )
   }
 
   private async queueNew(
@@ -408,11 +418,11 @@ export class Delivery {
     if (milliseconds <= SHORT_PAUSE_MS) setTimeout(() => void this.wake(), milliseconds).unref()
   }
 
-  /** Sends due events, up to the allowed number of attempts. */
-  private async begin(endpoint: WebhookEndpoint): Promise<void> {
+  /** Sends due events, up to the allowed number of attempts. @param mayBeDue may any be due that are not read ahead? */
+  private async begin(endpoint: WebhookEndpoint, mayBeDue: boolean): Promise<void> {
     if (this.struggling) this.ready = []
     if (this.sending >= this.allowed) return
-    if (this.ready.length === 0) await this.readAhead(endpoint, this.struggling)
+    if (this.ready.length === 0 && mayBeDue) await this.readAhead(endpoint, this.struggling)
     this.beginReady()
   }
 

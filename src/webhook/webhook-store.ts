@@ -33,6 +33,15 @@ export interface Progress {
   replayed?: number
 }
 
+/** An endpoint's row and the heads of its queue: what decides whether a turn has anything to do. */
+export interface EndpointView {
+  readonly row: WebhookRow
+  /** The time of the oldest waiting event; null: none waits. */
+  readonly oldestAt: Instant | null
+  /** The time of the next attempt; null: none waits. */
+  readonly nextAt: Instant | null
+}
+
 /** The `channel` of digests in the queue. */
 export const DIGEST_CHANNEL = 'digest'
 const MINUTE_MS = 60_000
@@ -71,6 +80,26 @@ export class WebhookStore {
       [name],
     )
     return row === undefined ? undefined : webhook.decode(row)
+  }
+
+  /** Endpoints with the heads of their queues, by name, in one statement. */
+  async views(transaction: Transaction, names: readonly string[]): Promise<ReadonlyMap<string, EndpointView>> {
+    const { delivery, webhook } = this
+    const heads = delivery.part(['at', 'nextAt'])
+    const first = (property: 'at' | 'nextAt'): string =>
+      `(SELECT d.${delivery.column(property)} FROM ${delivery.readBy(transaction.dialect, ['name', property], 'd')} ` +
+      `WHERE d.${delivery.column('name')} = w.${webhook.column('name')} ` +
+      `ORDER BY d.${delivery.column(property)} LIMIT 1) AS ${delivery.column(property)}`
+    const rows = await transaction.rows(
+      `SELECT ${webhook.columnsOf('w')}, ${first('at')}, ${first('nextAt')} FROM ${webhook.table} w ` +
+        `WHERE w.${webhook.column('name')} IN (${placeholders(names)})`,
+      names,
+    )
+    const views = rows.map((found): EndpointView => {
+      const { at: oldestAt, nextAt } = heads.decode(found)
+      return { row: webhook.decode(found), oldestAt, nextAt }
+    })
+    return new Map(views.map((view) => [view.row.name, view]))
   }
 
   async insert(transaction: Transaction, row: WebhookRow): Promise<void> {

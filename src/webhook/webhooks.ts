@@ -7,9 +7,10 @@ import { Config } from '../config/config.js'
 import { WatchedFile } from '../config/watched-file.js'
 import { parseWebhooksFile, type WebhookEndpoint, WEBHOOKS_FILE } from '../config/webhook-endpoints.js'
 import { PeriodicTask } from '../database/periodic-task.js'
+import { SharedReads } from '../database/shared-reads.js'
 import { TransactionRunner } from '../database/transaction-runner.js'
 import { METRICS_REGISTRY } from '../metrics/metrics.js'
-import { Delivery, type DeliveryParts } from './delivery.js'
+import { Delivery, type DeliveryParts, type TurnView } from './delivery.js'
 import { EndpointRegistry } from './endpoint-registry.js'
 import { WebhookMetrics } from './webhook.metrics.js'
 import { digestPlace, WebhookStore } from './webhook-store.js'
@@ -50,6 +51,7 @@ export class Webhooks implements OnApplicationBootstrap, BeforeApplicationShutdo
       store: this.store,
       registry: this.registry,
       feeds,
+      views: new SharedReads((names) => this.views(names)),
       transactions,
       clock,
       counted: (endpoint, result) => this.metrics.count(endpoint, result),
@@ -96,6 +98,19 @@ export class Webhooks implements OnApplicationBootstrap, BeforeApplicationShutdo
 
   private wakeForNew(): void {
     for (const delivery of this.deliveries.values()) delivery.wakeForNew()
+  }
+
+  private async views(names: readonly string[]): Promise<(TurnView | undefined)[]> {
+    return this.transactions.read(async (transaction) => {
+      const lastPositions = new Map<string, number>()
+      for (const [channel, feed] of this.feeds.all)
+        lastPositions.set(channel, (await feed.feed(transaction)).lastPosition)
+      const found = await this.store.views(transaction, names)
+      return names.map((name) => {
+        const view = found.get(name)
+        return view && { ...view, lastPositions }
+      })
+    })
   }
 
   private async announceOnce(): Promise<number> {
