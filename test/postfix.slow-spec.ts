@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
-import { Connector } from './support/connector.js'
+import { Connector, type LogLine } from './support/connector.js'
 import { figure } from './support/figures.js'
 import { HttpClient } from './support/http-client.js'
 import { ADMIN, Instance } from './support/instance.js'
@@ -18,8 +18,8 @@ const PATIENCE_MS = 120_000
 const WAIT_MS = 40_000
 
 /** Waits until it is so, or has had time enough. */
-async function until(so: () => boolean | Promise<boolean>): Promise<void> {
-  const deadline = performance.now() + WAIT_MS
+async function until(so: () => boolean | Promise<boolean>, forMs = WAIT_MS): Promise<void> {
+  const deadline = performance.now() + forMs
   while (performance.now() < deadline && !(await so())) await sleep(100)
 }
 
@@ -84,6 +84,23 @@ describe(`a real Postfix in front of the service on ${kind.name}`, () => {
     expect(await service.post(MAIL.quotas, { account_id: n + 1, ...cycle })).toMatchObject({ status: 201 })
   }
   const usedBy = async (n: number): Promise<number> => bodyOf(await service.get(`/api/v1/quotas/summary/${n + 1}`)).used
+  /**
+   * Runs a scenario with a sender of its own. One in which the connector could not ask in time, on a busy machine, says
+   * nothing: it runs again with the next sender.
+   */
+  const asked = async (from: number, scenario: (n: number) => Promise<void>): Promise<void> => {
+    for (let n = from; ; n += 1) {
+      try {
+        await scenario(n)
+        return
+      } catch (error) {
+        const isLate = (): boolean =>
+          connector.log.some(({ payer, message }) => payer === user(n) && /postponed|unreachable/.test(message))
+        await until(isLate, 2_000)
+        if (!isLate()) throw error
+      }
+    }
+  }
   const addresses = (count: number): string[] => times(count).map((n) => `someone-${n}@elsewhere.test`)
 
   it(
@@ -138,60 +155,78 @@ describe(`a real Postfix in front of the service on ${kind.name}`, () => {
     PATIENCE_MS,
   )
 
-  it('refuses at DATA, before the body: nothing is uploaded, nothing charged; what fits is charged at its end', async () => {
-    await total(40, 3)
-    const session = await SmtpSession.open(postfix.submission, user(40))
-    expect(await session.begin(user(40), addresses(4))).toMatch(
-      /^554 5\.7\.1 <DATA>: Data command rejected: Sending quota exceeded: 4 recipients asked for, 3 left/,
-    )
-    // In pieces, too (BDAT), Postfix refuses before it has all.
-    expect(await session.command('BDAT 3\r\na')).toMatch(/^554 5\.7\.1 .*4 recipients asked for, 3 left/)
-    expect(await usedBy(40)).toBe(0)
-    await session.command('RSET')
-    expect(await session.begin(user(40), addresses(3))).toMatch(/^354/)
-    expect(await usedBy(40)).toBe(0)
-    expect(await session.body(user(40))).toMatch(/^250/)
-    expect(await usedBy(40)).toBe(3)
-    expect(await session.begin(user(40), addresses(1))).toMatch(/^554 5\.7\.1 <DATA>: .* 0 left/)
-    expect(await session.command('QUIT')).toMatch(/^221/)
-    expect(await usedBy(40)).toBe(3)
-    const asked = connector.log.filter(({ payer }) => payer === user(40))
-    expect(asked.map(({ state, message }) => [state, message])).toEqual([
-      ['DATA', 'reject: exceeded'],
-      ['DATA', 'reject: exceeded'],
-      ['END-OF-MESSAGE', 'dunno: fits'],
-      ['DATA', 'reject: exceeded'],
-    ])
-  })
+  it(
+    'refuses at DATA, before the body: nothing is uploaded, nothing charged; what fits is charged at its end',
+    async () => {
+      await asked(370, async (n) => {
+        await total(n, 3)
+        const session = await SmtpSession.open(postfix.submission, user(n))
+        expect(await session.begin(user(n), addresses(4))).toMatch(
+          /^554 5\.7\.1 <DATA>: Data command rejected: Sending quota exceeded: 4 recipients asked for, 3 left/,
+        )
+        // In pieces, too (BDAT), Postfix refuses before it has all.
+        expect(await session.command('BDAT 3\r\na')).toMatch(/^554 5\.7\.1 .*4 recipients asked for, 3 left/)
+        expect(await usedBy(n)).toBe(0)
+        await session.command('RSET')
+        expect(await session.begin(user(n), addresses(3))).toMatch(/^354/)
+        expect(await usedBy(n)).toBe(0)
+        expect(await session.body(user(n))).toMatch(/^250/)
+        expect(await usedBy(n)).toBe(3)
+        expect(await session.begin(user(n), addresses(1))).toMatch(/^554 5\.7\.1 <DATA>: .* 0 left/)
+        expect(await session.command('QUIT')).toMatch(/^221/)
+        expect(await usedBy(n)).toBe(3)
+        const answers = (): LogLine[] => connector.log.filter(({ payer }) => payer === user(n))
+        // The log arrives later than the answer.
+        await until(() => answers().length >= 4)
+        expect(answers().map(({ state, message }) => [state, message])).toEqual([
+          ['DATA', 'reject: exceeded'],
+          ['DATA', 'reject: exceeded'],
+          ['END-OF-MESSAGE', 'dunno: fits'],
+          ['DATA', 'reject: exceeded'],
+        ])
+      })
+    },
+    PATIENCE_MS,
+  )
 
-  it('keeps the envelope of a refused message for a client that sends no RSET, and charges what is delivered', async () => {
-    await total(42, 2)
-    const session = await SmtpSession.open(postfix.submission, user(42))
-    const mail = `MAIL FROM:<${user(42)}>`
-    expect(await session.begin(user(42), addresses(3))).toMatch(/^554 5\.7\.1 <DATA>: .*3 recipients asked for, 2 left/)
-    // There is no next message; its recipients would be added.
-    expect(await session.command(mail)).toMatch(/^503 5\.5\.1 .*nested MAIL/)
-    expect(await session.command('RCPT TO:<one-more@elsewhere.test>')).toMatch(/^250/)
-    expect(await session.command('DATA')).toMatch(/^554 5\.7\.1 <DATA>: .*4 recipients asked for, 2 left/)
-    await total(42, 2)
-    expect(await session.command('DATA')).toMatch(/^354/)
-    // Another message takes what was left.
-    expect(await service.post(MAIL.consume, { account_id: 43, amount: 1 }, 'taken')).toMatchObject({ status: 200 })
-    expect(await session.body(user(42))).toMatch(/^554 5\.7\.1 <END-OF-MESSAGE>: .*4 recipients asked for, 3 left/)
-    expect(await session.command(mail)).toMatch(/^503/)
-    // Postfix 3.7 crashes here: in any case, nothing is charged.
-    await session.command('DATA').catch(() => undefined)
-    session.close()
-    expect(await usedBy(42)).toBe(1)
-    const next = await SmtpSession.open(postfix.submission, user(42))
-    expect(await next.begin(user(42), addresses(4))).toMatch(/^554 5\.7\.1 <DATA>/)
-    await total(42, 1)
-    expect(await next.command('DATA')).toMatch(/^354/)
-    expect(await next.body(user(42))).toMatch(/^250/)
-    expect(await usedBy(42)).toBe(5)
-    await until(() => sink.recipients.get(user(42)) === 4)
-    expect(sink.recipients.get(user(42))).toBe(4)
-  })
+  it(
+    'keeps the envelope of a refused message for a client that sends no RSET, and charges what is delivered',
+    async () => {
+      await asked(380, async (n) => {
+        await total(n, 2)
+        const session = await SmtpSession.open(postfix.submission, user(n))
+        const mail = `MAIL FROM:<${user(n)}>`
+        expect(await session.begin(user(n), addresses(3))).toMatch(
+          /^554 5\.7\.1 <DATA>: .*3 recipients asked for, 2 left/,
+        )
+        // There is no next message; its recipients would be added.
+        expect(await session.command(mail)).toMatch(/^503 5\.5\.1 .*nested MAIL/)
+        expect(await session.command('RCPT TO:<one-more@elsewhere.test>')).toMatch(/^250/)
+        expect(await session.command('DATA')).toMatch(/^554 5\.7\.1 <DATA>: .*4 recipients asked for, 2 left/)
+        await total(n, 2)
+        expect(await session.command('DATA')).toMatch(/^354/)
+        // Another message takes what was left.
+        expect(await service.post(MAIL.consume, { account_id: n + 1, amount: 1 }, `taken-${n}`)).toMatchObject({
+          status: 200,
+        })
+        expect(await session.body(user(n))).toMatch(/^554 5\.7\.1 <END-OF-MESSAGE>: .*4 recipients asked for, 3 left/)
+        expect(await session.command(mail)).toMatch(/^503/)
+        // Postfix 3.7 crashes here: in any case, nothing is charged.
+        await session.command('DATA').catch(() => undefined)
+        session.close()
+        expect(await usedBy(n)).toBe(1)
+        const next = await SmtpSession.open(postfix.submission, user(n))
+        expect(await next.begin(user(n), addresses(4))).toMatch(/^554 5\.7\.1 <DATA>/)
+        await total(n, 1)
+        expect(await next.command('DATA')).toMatch(/^354/)
+        expect(await next.body(user(n))).toMatch(/^250/)
+        expect(await usedBy(n)).toBe(5)
+        await until(() => sink.recipients.get(user(n)) === 4)
+        expect(sink.recipients.get(user(n))).toBe(4)
+      })
+    },
+    PATIENCE_MS,
+  )
 
   it(
     'lets another server retry 9 MB without sending them, until they fit',
