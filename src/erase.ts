@@ -65,7 +65,7 @@ await command(USAGE, async (args) => {
 async function run(erasure: Pick<Erasure<never>, 'run'>): Promise<string> {
   const counts = new Map<string, { read: number; erased: number }>()
   const line = (): string =>
-    [...counts].map(([what, { read, erased }]) => `${erased} ${what} erased, ${read} read`).join('; ')
+    [...counts].map(([what, { read, erased }]) => `${what}: ${erased} of ${read} erased`).join('; ')
   let told = performance.now()
   let began = told
   for await (const { what, read, erased } of erasure.run()) {

@@ -176,7 +176,7 @@ function ledgerViolations(query: LedgerFields, ownerField: string): FieldError[]
   const owner = (query as unknown as Record<string, unknown>)[ownerField]
   const of = [owner, query.quota_id, query.idempotency_key, query.all].filter((value) => value !== undefined)
   if (of.length !== 1) {
-    const message = `exactly one of ${ownerField}, quota_id and idempotency_key must be given`
+    const message = `exactly one of ${ownerField}, quota_id, idempotency_key and all must be given`
     violations.push({ field: ownerField, message })
   }
   if (query.idempotency_key === undefined && query.caller !== undefined)
