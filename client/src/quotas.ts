@@ -78,7 +78,7 @@ export class Quotas<Channel extends AnyChannel> extends Records<
     return this.listing(this.at('expiring'), filter, options, ({ nextCursor }) => given({ cursor: nextCursor }))
   }
 
-  /** An owner's refusals by hour, newest first; of the last 31 days at most. */
+  /** Refusals by hour, newest first: of an owner, 31 days at most; of all owners, 7 days. */
   refusals(filter: Channel['refusals'], options: CallOptions = {}): Promise<Refusal[]> {
     return this.items({ ...options, method: 'GET', path: this.at('refusals'), query: filter })
   }

@@ -439,7 +439,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** List the refusals of a user by hour, newest first */
+        /** List the refusals of a user, or of all, by hour, newest first */
         get: operations["smsOfficeRefusals"];
         put?: never;
         post?: never;
@@ -1179,7 +1179,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** List the refusals of an account by hour, newest first */
+        /** List the refusals of an account, or of all, by hour, newest first */
         get: operations["mailOfficeRefusals"];
         put?: never;
         post?: never;
@@ -7418,15 +7418,17 @@ export interface operations {
     };
     smsOfficeRefusals: {
         parameters: {
-            query: {
-                /** @description Returns only hours that begin at or after this time, at most 31 days ago. Default: 31 days ago. */
+            query?: {
+                /** @description Returns the sums over all owners, of 7 days at most. */
+                all?: "true";
+                /** @description Returns only hours that begin at or after this time, at most 31 days ago, with `all` 7 days. Default: the earliest such time. */
                 from?: string;
                 /** @description Returns only hours that begin before this time. */
                 to?: string;
-                /** @description Adds the refused amounts to each count. */
+                /** @description Adds the refused amounts to each count of an owner. */
                 amounts?: "true";
-                /** @description The user. */
-                user_id: number;
+                /** @description Returns only refusals of this user. */
+                user_id?: number;
             };
             header?: never;
             path?: never;
@@ -8776,15 +8778,17 @@ export interface operations {
     };
     mailOfficeRefusals: {
         parameters: {
-            query: {
-                /** @description Returns only hours that begin at or after this time, at most 31 days ago. Default: 31 days ago. */
+            query?: {
+                /** @description Returns the sums over all owners, of 7 days at most. */
+                all?: "true";
+                /** @description Returns only hours that begin at or after this time, at most 31 days ago, with `all` 7 days. Default: the earliest such time. */
                 from?: string;
                 /** @description Returns only hours that begin before this time. */
                 to?: string;
-                /** @description Adds the refused amounts to each count. */
+                /** @description Adds the refused amounts to each count of an owner. */
                 amounts?: "true";
-                /** @description The account. */
-                account_id: number;
+                /** @description Returns only refusals of this account. */
+                account_id?: number;
             };
             header?: never;
             path?: never;

@@ -34,7 +34,7 @@ export interface Series extends Body<'Series'> {}
 export interface Allocation extends Body<'Allocation'> {}
 /** An act on an operation. */
 export interface Act extends Body<'Act'> {}
-/** The number of an owner's refusals in one hour, by code. */
+/** The number of refusals of an owner, or of all, in one hour, by code. */
 export interface Refusal extends Body<'Refusal'> {}
 /** The settings that a change changed. */
 export interface ChangedSettings extends Body<'ChangedSettings'> {}

@@ -56,9 +56,9 @@ export function reportController({ dto, owner }: ChannelApi) {
       return this.reports.topRefusals(caller, query)
     }
 
-    /** List the refusals of one owner by hour, newest first */
+    /** List the refusals of one owner, or of all, by hour, newest first */
     @Get('refusals')
-    @ApiOperation({ summary: `List the refusals of ${owner.one} by hour, newest first` })
+    @ApiOperation({ summary: `List the refusals of ${owner.one}, or of all, by hour, newest first` })
     @ApiOkResponse({ type: RefusalsDto })
     async refusals(
       @Caller() caller: Caller,

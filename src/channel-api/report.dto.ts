@@ -20,6 +20,7 @@ import {
 import { parseCursor } from '../ledger/read/expiring-reader.js'
 import { CHANGE_ACTIONS, type ChangeAction } from '../ledger/rows/change.entity.js'
 import { oldestKept, REFUSAL_CODES, type RefusalCode } from '../ledger/rows/refusal.entity.js'
+import { HOUR_MS } from '../ledger/rows/utc-step.js'
 import { MAX_AMOUNT } from '../quota/quota.js'
 import type { Instant } from '../time/instant.js'
 import { CapTrialFields } from './cap-trial.dto.js'
@@ -154,12 +155,19 @@ export class TopRefusalsQuery {
   page_size?: number
 }
 
-/** The only value of `amounts`. */
-const AMOUNTS = 'true'
+/** The only value of `amounts` and `all`. */
+const TRUE = 'true'
 
-/** Selects refusals; each channel adds the owner. `from` and `to` are compared with the beginning of the hour. */
+/**
+ * Selects refusals by exactly one of owner and `all`; each channel adds the owner. `from` and `to` are compared with the
+ * beginning of the hour.
+ */
 export abstract class RefusalsFields {
-  /** Returns only hours that begin at or after this time, at most 31 days ago. Default: 31 days ago. */
+  /** Returns the sums over all owners, of 7 days at most. */
+  @ChoiceField([TRUE], { optional: true, example: TRUE })
+  all?: typeof TRUE
+
+  /** Returns only hours that begin at or after this time, at most 31 days ago, with `all` 7 days. Default: the earliest such time. */
   @InstantField({ optional: true, example: '2026-11-01T00:00:00.000Z' })
   from?: string
 
@@ -167,22 +175,35 @@ export abstract class RefusalsFields {
   @InstantField({ optional: true })
   to?: string
 
-  /** Adds the refused amounts to each count. */
-  @ChoiceField([AMOUNTS], { optional: true, example: AMOUNTS })
-  amounts?: typeof AMOUNTS
+  /** Adds the refused amounts to each count of an owner. */
+  @ChoiceField([TRUE], { optional: true, example: TRUE })
+  amounts?: typeof TRUE
 
-  /** Checks the order of `from` and `to`. */
-  violations(): FieldError[] {
-    return periodViolations(this)
-  }
-
-  /** Checks `from` against the retention of refusals. */
+  /** Checks `from` against the retention of refusals, or what is added up. */
   violationsAt(now: Instant): FieldError[] {
     const { from } = periodOf(this)
-    return from !== undefined && from < oldestKept(now)
-      ? [{ field: 'from', message: 'may be at most 31 days ago' }]
-      : []
+    const [oldest, days] = this.all === undefined ? [oldestKept(now), 31] : [oldestAdded(now), MAX_HOURS / 24]
+    return from !== undefined && from < oldest ? [{ field: 'from', message: `may be at most ${days} days ago` }] : []
   }
+}
+
+/** Returns the time before which the refusals of all owners are not added up. */
+export function oldestAdded(now: Instant): Instant {
+  return now - MAX_HOURS * HOUR_MS
+}
+
+/**
+ * Checks the rules between the fields of a query of refusals.
+ * @param ownerField the field that names the owner
+ */
+function refusalsViolations(query: RefusalsFields, ownerField: string): FieldError[] {
+  const violations = periodViolations(query)
+  const owner = (query as unknown as Record<string, unknown>)[ownerField]
+  if ((owner === undefined) === (query.all === undefined))
+    violations.push({ field: ownerField, message: `exactly one of ${ownerField} and all must be given` })
+  if (query.all !== undefined && query.amounts !== undefined)
+    violations.push({ field: 'amounts', message: 'may not be combined with all' })
+  return violations
 }
 
 /** The refusals of an owner; each channel adds the owner. */
@@ -204,7 +225,7 @@ export abstract class TopRefusalFields {
   last_at!: string
 }
 
-/** The refusals of an owner for one reason within an hour. */
+/** The refusals of an owner, or of all, for one reason within an hour. */
 export class RefusalDto extends OwnerRefusalDto {
   /** The sum of the requested amounts. */
   @ResponseInteger({ min: 1, example: 120 })
@@ -227,7 +248,7 @@ export class RefusalDto extends OwnerRefusalDto {
   last?: number
 }
 
-/** An owner's refusals by hour, newest first. */
+/** Refusals by hour, newest first. */
 export class RefusalsDto {
   /** The counts. */
   @ResponseObject(() => RefusalDto, { isArray: true })
@@ -300,9 +321,16 @@ export function reportDtos({ schema, channel, owner }: ChannelApiOptions, Quota:
       Object,
       listOf(TopRefusal, `One item for each ${owner.noun} and reason.`),
     ),
-    RefusalsQuery: dtoClass(`${schema}RefusalsQuery`, RefusalsFields, {
-      [field]: IdField({ description: `The ${owner.noun}.` }),
-    }),
+    RefusalsQuery: dtoClass(
+      `${schema}RefusalsQuery`,
+      class extends RefusalsFields {
+        /** Checks the rules between the fields. */
+        violations(): FieldError[] {
+          return refusalsViolations(this, field)
+        }
+      },
+      { [field]: IdField({ optional: true, description: `Returns only refusals of this ${owner.noun}.` }) },
+    ),
     CapTrial: dtoClass(`${schema}CapTrial`, CapTrialFields, {
       [field]: IdField({ description: `The ${owner.noun}.` }),
     }),

@@ -17,6 +17,7 @@ import {
   daysOf,
   type ExpiringQuery,
   hoursOf,
+  oldestAdded,
   type OwnersQuery,
   type RefusalsFields,
   type TopRefusalsQuery,
@@ -64,11 +65,14 @@ export class ReportService<Q extends QuotaRow> {
     return refusals.top(principalId, hoursOf(query), query.group_id, query.page_size ?? DEFAULT_PAGE_SIZE)
   }
 
-  /** One owner's refusals, by hour. */
+  /** The refusals of one owner, or of all, by hour. */
   async refusals({ id: principalId }: Caller, query: RefusalsFields): Promise<{ items: RefusalView[] }> {
-    const violations = query.violationsAt(this.clock.now())
+    const now = this.clock.now()
+    const violations = query.violationsAt(now)
     if (violations.length > 0) throw validationFailed(violations)
     const { refusals } = this.readers
+    const { from = oldestAdded(now), to } = periodOf(query)
+    if (query.all !== undefined) return refusals.ofAll(principalId, from, to)
     const amounts = query.amounts !== undefined
     return refusals.ofOwner(principalId, ownerOf(this.channel, query), periodOf(query), { amounts })
   }

@@ -57,7 +57,12 @@ export function backOfficeContract(api: ChannelApi, app: () => TestApp): void {
         ...[sizes, 'days=0 days=91 days=1.5 days=07 cursor= cursor=x cursor=1 cursor=1. cursor=1.0 cursor=-1.5'],
         'cursor=1.5.5 cursor=999999999999999.1 cursor=1.9007199254740992',
       ],
-      [`${api.quotas}/refusals`]: [`${api.owner}=0 hours=1`, of(`page_size=5 hours=5 ${hours}`, mine)],
+      [`${api.quotas}/refusals`]: [
+        `${api.owner}=0 hours=1`,
+        of(`page_size=5 hours=5 all=true ${hours}`, mine),
+        of(`amounts=true all=true ${hours}`, 'all=true'),
+        'all=false',
+      ],
       [`${api.quotas}/refusals/top`]: ['hours=0 hours=169 hours=x', sizes],
       [api.usage]: [
         ...[ids, `state=consumed caller=admin before=${act}`],
@@ -1074,6 +1079,47 @@ export function backOfficeContract(api: ChannelApi, app: () => TestApp): void {
         { smallest: 3, largest: 7, last: 3 },
         { smallest: 300 },
       ])
+    })
+
+    it('of all owners are added up by hour and reason, at most 7 days back', async () => {
+      app().clock.set('2027-05-11T10:30:00Z')
+      const [one, two] = [fresh(), fresh()]
+      for (const owner of [one, two]) await made(total(owner, { expire_at: END.replace('2027', '2028') }))
+      for (const [owner, amount] of [
+        [one, 500],
+        [two, 700],
+        [two, 800],
+      ] as const)
+        await refused(api.consume, owner, amount)
+      app().clock.set('2027-05-11T11:00:00Z')
+      await refused(api.reserve, one, 600)
+      await counter().flush()
+      const all = async (parameters: Record<string, string> = {}) =>
+        (await read(`${api.quotas}/refusals${query({ all: 'true', ...parameters })}`)).items
+      const [later, earlier] = [
+        {
+          hour: '2027-05-11T11:00:00.000Z',
+          code: 'quota_exceeded',
+          count: 1,
+          requested: 600,
+          last_at: '2027-05-11T11:00:00.000Z',
+        },
+        {
+          hour: '2027-05-11T10:00:00.000Z',
+          code: 'quota_exceeded',
+          count: 3,
+          requested: 2000,
+          last_at: '2027-05-11T10:30:00.000Z',
+        },
+      ]
+      expect(await all({ from: '2027-05-11T10:00:00Z' })).toEqual([later, earlier])
+      expect(await all({ from: '2027-05-11T10:00:00.001Z' })).toEqual([later])
+      expect(await all({ from: '2027-05-11T10:00:00Z', to: '2027-05-11T11:00:00Z' })).toEqual([earlier])
+      expect(await all({ from: '2030-01-01T00:00:00Z' })).toEqual([])
+      app().clock.set('2027-05-18T10:30:00Z')
+      expect(await all()).toEqual([later])
+      const early = await app().get(`${api.quotas}/refusals${query({ all: 'true', from: '2027-05-11T10:00:00Z' })}`)
+      expect(Object.keys(brokenFields(early))).toEqual(['from'])
     })
 
     it('are ordered by count, then owner, then code, as many as requested', async () => {

@@ -1,9 +1,9 @@
 import type { DataSource } from 'typeorm'
 import type { Clock } from '../../clock/clock.js'
 import { instantFromStore } from '../../database/column.js'
-import { type Condition, placeholders } from '../../database/row-codec.js'
+import { type Condition, placeholders, type RawRow } from '../../database/row-codec.js'
 import type { TransactionRunner } from '../../database/transaction-runner.js'
-import { formatInstant } from '../../time/instant.js'
+import { formatInstant, type Instant } from '../../time/instant.js'
 import type { Channel } from '../rows/channel.js'
 import { isEmpty, type Period } from '../rows/period.js'
 import type { QuotaRow } from '../rows/quota.entity.js'
@@ -75,10 +75,7 @@ export class RefusalReader<Q extends QuotaRow> {
     return {
       items: rows.map((row) => ({
         [field]: Number(row['owner']),
-        code: row['reason'] as RefusalCode,
-        count: Number(row['attempts']),
-        requested: Math.min(Number(row['units']), Number.MAX_SAFE_INTEGER),
-        last_at: formatInstant(instantFromStore(row['latest'] as string)),
+        ...sumOf(row),
       })),
     }
   }
@@ -95,6 +92,31 @@ export class RefusalReader<Q extends QuotaRow> {
       `WHERE o.${owner.column('ownerId')} = ${refusal.table}.${refusal.column('ownerId')})`
     const byName = `${groupOf} IN (${placeholders(groupIds)})`
     return { sql: `AND ${hasDefault ? `(${byName} OR ${groupOf} IS NULL)` : byName} `, values: groupIds }
+  }
+
+  /**
+   * The refusals of all owners by hour, newest first.
+   * @param principalId the principal whose turn it takes
+   * @param from the first beginning of an hour; the cost is that of `top` for the same hours
+   */
+  async ofAll(principalId: string, from: Instant, to: Instant | undefined): Promise<{ items: RefusalView[] }> {
+    if (isEmpty({ from, to })) return { items: [] }
+    const { refusal } = this.store
+    const [hour, code] = [refusal.column('hour'), refusal.column('code')]
+    const rows = await this.transactions
+      .readsOf(principalId)
+      .read((transaction) =>
+        transaction.rows(
+          `SELECT ${hour} AS began, ${code} AS reason, SUM(${refusal.column('count')}) AS attempts, ` +
+            `SUM(${refusal.column('requested')}) AS units, MAX(${refusal.column('lastAt')}) AS latest ` +
+            `FROM ${refusal.readByKey(transaction.dialect)} WHERE ${hour} >= ?${to === undefined ? '' : ` AND ${hour} < ?`} ` +
+            `GROUP BY ${hour}, ${code} ORDER BY ${hour} DESC, ${code}`,
+          [refusal.bind('hour', from), ...(to === undefined ? [] : [refusal.bind('hour', to)])],
+        ),
+      )
+    return {
+      items: rows.map((row) => ({ hour: formatInstant(instantFromStore(row['began'] as string)), ...sumOf(row) })),
+    }
   }
 
   /**
@@ -130,5 +152,15 @@ export class RefusalReader<Q extends QuotaRow> {
         return amounts ? { ...counted, smallest, largest, last: lastAmount } : counted
       }),
     }
+  }
+}
+
+/** A sum of counts with one code. */
+function sumOf(row: RawRow): TopRefusalView {
+  return {
+    code: row['reason'] as RefusalCode,
+    count: Number(row['attempts']),
+    requested: Math.min(Number(row['units']), Number.MAX_SAFE_INTEGER),
+    last_at: formatInstant(instantFromStore(row['latest'] as string)),
   }
 }
