@@ -200,6 +200,15 @@ describe('an account with caps', () => {
     // Nothing was refused.
     expect(await page.getByRole('region', { name: 'Held up' }).count()).toBe(0)
     await page.getByText('Nothing was refused.').waitFor()
+    const record = await open(`/mail/quotas/${cap}`)
+    const watched = panel(record, 'What it would have refused')
+    await watched.getByText(/^4 times it would have refused; at most [1-4] in an hour/).waitFor()
+    await watched.getByText('Show as table').click()
+    expect(await watched.getByRole('row').nth(1).innerText()).toMatch(/would have refused\t[1-4]\t\d0$/)
+    // The line of its limit, and the level of its bar in words.
+    await panel(record, 'Usage by day').getByText('limit: 50 in any 24 hours').waitFor()
+    await panel(record, 'Settings and usage').getByText('120 used (240%)').waitFor()
+    await expectSound(record)
     await button(page, `Enforce it (cap ${cap})`).click()
     const dialog = page.getByRole('dialog', { name: `Enforce cap ${cap}?` })
     expect(await dialog.innerText()).toContain('It has counted 120 of 50: everything is refused at first.')

@@ -411,7 +411,7 @@ describe('the console', () => {
 
     it('shows what pays first, why it was refused, and when more fits', async () => {
       const page = await open(service, `/mail/owners/${account}`)
-      await expectText(page, 'Summary', '85 left of 150 · 60 used · 5 held')
+      await expectText(page, 'Summary', '85 left of 150 · 60 used (40%) · 5 held')
       await expectText(page, 'Summary', 'Refused 3 times in the last 48 hours')
       await expectText(page, 'Summary', 'quota exceeded, asked for 503. They asked for 501 to 503.')
       for (const asked of [501, 503]) await expectText(page, 'Summary', `${asked} would be refused: 85 left.`)
@@ -421,9 +421,53 @@ describe('the console', () => {
       await button(page, 'Ask').click()
       await page.getByText(/^.*95 would be refused: 85 left. It fits from/).waitFor()
       const chart = panel(page, 'Refusals by hour')
-      expect(await chart.getByRole('img').getAttribute('aria-label')).toBe('3 refusals; at most 3 in an hour')
-      await chart.getByText('As a table').click()
+      await chart.getByText('3 refusals; at most 3 in an hour.').waitFor()
+      await chart.getByText('Show as table').click()
       expect(await chart.getByRole('row').nth(1).innerText()).toMatch(/quota exceeded\t3\t1,506/)
+    })
+
+    it('shows the values of its charts with the arrow keys, with the pointer, and as a table', async () => {
+      const page = await open(service, `/mail/owners/${account}`)
+      const usage = panel(page, 'Usage by day')
+      const [chart, value] = [
+        usage.getByRole('application', { name: 'Usage day by day' }),
+        usage.locator('[aria-live]'),
+      ]
+      // The holds are not used; a refused attempt is.
+      await usage.getByText('60 used in 30 days, 0 given back, 1,506 refused in 3 attempts.').waitFor()
+      expect(await usage.getByRole('listitem').allInnerTexts()).toEqual(['used', 'refused'])
+      expect(await value.innerText()).toBe('')
+      await chart.focus()
+      await page.keyboard.press('ArrowLeft')
+      const today = await value.innerText()
+      expect(today).toMatch(/^\d+ \w+: 60 used, 0 given back, 1,506 refused in 3 attempts$/)
+      await page.keyboard.press('ArrowLeft')
+      expect(await value.innerText()).toMatch(/: 0 used, 0 given back$/)
+      await page.keyboard.press('End')
+      expect(await value.innerText()).toBe(today)
+      await page.keyboard.press('Escape')
+      expect(await value.innerText()).toBe('')
+      const box = (await chart.boundingBox())!
+      await page.mouse.move(box.x + box.width - 4, box.y + box.height / 2)
+      expect(await value.innerText()).toBe(today)
+      await usage.getByText('Show as table').click()
+      expect((await usage.getByRole('row').allInnerTexts()).slice(0, 2)).toEqual([
+        'Day (UTC)\tUsed\tGiven back\tRefused',
+        expect.stringMatching(/\t60\t0\t1,506 in 3 attempts$/),
+      ])
+    })
+
+    it('is among the figures of the overview, which lead to what explains them', async () => {
+      const page = await open(service, '/mail')
+      const figures = page.getByRole('list', { name: 'Figures' })
+      const refused = figures.getByRole('listitem').filter({ hasText: 'Refused today' })
+      await refused.getByText(/^\d+ in 24 hours$/).waitFor()
+      const blocked = figures.getByRole('listitem').filter({ hasText: 'Accounts blocked now' })
+      expect(Number(await blocked.locator('b').innerText())).toBeGreaterThanOrEqual(1)
+      await blocked.getByRole('link').click()
+      await page.waitForURL(/#refused$/)
+      await figures.getByRole('link', { name: 'Caps that only watch' }).click()
+      await page.waitForURL(/cap=observe/)
     })
 
     it('releases its holds, after a confirmation', async () => {

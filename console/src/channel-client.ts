@@ -297,6 +297,11 @@ export class ChannelClient {
     return this.api.quotas.refusals(this.out({ from, amounts: 'true' }, owner) as never, { signal })
   }
 
+  /** The refusals of all owners by hour. */
+  async allRefusals(from: string, signal?: Signal): Promise<Refusal[]> {
+    return this.api.quotas.refusals({ all: 'true', from }, { signal })
+  }
+
   /**
    * Thresholds passed in the last 31 days, for which events are kept, oldest first: of an owner, of a quota, or all.
    */

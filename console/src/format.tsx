@@ -30,6 +30,17 @@ export function dayText(at: string): string {
   return new Intl.DateTimeFormat(undefined, { day: 'numeric', month: 'short', timeZone: 'UTC' }).format(new Date(at))
 }
 
+const dayOfYear = new Intl.DateTimeFormat(undefined, { day: 'numeric', month: 'short' })
+const shortTime = new Intl.DateTimeFormat(undefined, { timeStyle: 'short' })
+
+/** The names of bars on an axis: days in UTC; hours here, midnight by its day. */
+export function barNames(starts: readonly number[], step: 'hour' | 'day'): readonly string[] {
+  return starts.map((at) => {
+    if (step === 'day') return dayText(new Date(at).toISOString())
+    return new Date(at).getHours() === 0 ? dayOfYear.format(at) : shortTime.format(at)
+  })
+}
+
 function utcText(at: string): string {
   return `${at.slice(0, 19).replace('T', ' ')} UTC`
 }

@@ -22,6 +22,7 @@ import { fieldName } from './field-name.ts'
 import { ClockTime } from './format.tsx'
 import { Notice } from './notice.ts'
 import { type CapMode, roleText } from './limits.ts'
+import { levelOf, shareText } from './share.ts'
 import type { Reading } from './whole-number.ts'
 
 /* Announcements are shown, and read out by screen readers. */
@@ -149,18 +150,21 @@ let begun = false
 /** A part of a screen with a heading. */
 export function Panel({
   title,
+  anchor,
   hint,
   actions,
   children,
 }: {
   title: string
+  /** What links to it name after `#`. */
+  anchor?: string
   hint?: ReactNode
   actions?: ReactNode
   children: ReactNode
 }): ReactNode {
   const id = useId()
   return (
-    <section className="panel" aria-labelledby={id}>
+    <section className="panel" id={anchor} aria-labelledby={id}>
       <div className="head">
         <h2 id={id}>{title}</h2>
         {actions !== undefined && <div className="actions">{actions}</div>}
@@ -490,24 +494,29 @@ export function CapBadge({ cap }: { cap: CapMode }): ReactNode {
 const BAR = 100
 
 /**
- * A bar of the used, reserved and remaining units, with the numbers. Where a total was set below what was used, the
- * excess is shown: the units of one quota that are over do not reduce what the others have left.
+ * A bar of the used, reserved and remaining units, with the numbers; its colour and a text show the level. Where a
+ * total was set below what was used, the excess is shown: the units of one quota that are over do not reduce what the
+ * others have left.
  */
 export function UsageBar({
   total,
   used,
   reserved,
   remaining,
+  thresholds = null,
   wide = false,
-}: Pick<Quota, 'total' | 'used' | 'reserved' | 'remaining'> & { wide?: boolean }): ReactNode {
+}: Pick<Quota, 'total' | 'used' | 'reserved' | 'remaining'> &
+  Partial<Pick<Quota, 'thresholds'>> & { wide?: boolean }): ReactNode {
   const pattern = useId()
   const of = (value: number): number => (total === 0 ? 0 : Math.min(BAR, (value / total) * BAR))
   // A total of 0 shows no used part.
   const usedWidth = total > 0 && used >= total ? BAR : of(used)
   const reservedWidth = Math.min(BAR - usedWidth, of(reserved))
   const over = used + reserved + remaining - total
+  const level = levelOf({ total, used, reserved, remaining, thresholds })
+  const share = shareText(used, total)
   return (
-    <div className={wide ? 'usage usage-wide' : 'usage'}>
+    <div className={`usage usage-${level}${wide ? ' usage-wide' : ''}`}>
       <svg viewBox={`0 0 ${BAR} 8`} preserveAspectRatio="none" aria-hidden="true" focusable="false">
         <defs>
           <pattern id={pattern} width="3" height="8" patternUnits="userSpaceOnUse">
@@ -537,8 +546,20 @@ export function UsageBar({
         )}
         <span className="muted">
           {' '}
-          · {amount(used)} used{reserved > 0 ? ` · ${amount(reserved)} held` : ''}
+          <span className="unbroken">
+            · {amount(used)} used{share === '' ? '' : ` (${share})`}
+          </span>
+          {reserved > 0 ? ` · ${amount(reserved)} held` : ''}
         </span>
+        {level !== 'fine' && (over === 0 || remaining > 0) && (
+          <>
+            {' '}
+            <span className="usage-level">
+              <span aria-hidden="true">{level === 'out' ? '✕' : '⚠'}</span>{' '}
+              {level === 'out' ? 'none left' : 'near the limit'}
+            </span>
+          </>
+        )}
       </span>
     </div>
   )

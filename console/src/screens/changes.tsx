@@ -47,7 +47,7 @@ export function ChangeTable({
       rows={rows}
       idOf={({ id }) => id}
       columns={[
-        { head: 'When', cell: ({ at }) => <Time at={at} exact={!brief} /> },
+        { head: 'When', cell: ({ at }) => <Time at={at} exact={!brief} relative={brief} /> },
         { head: 'Who', cell: ({ actor }) => <b>{actor}</b>, className: 'name' },
         ...(quotas
           ? [

@@ -28,7 +28,7 @@ import { limitOfQuota } from '../settings.ts'
 import { readIds } from '../whole-number.ts'
 import { Difference } from './changes.tsx'
 import { ChainLimits, GroupName, GroupPicker } from './group-parts.tsx'
-import { REASONS } from './overview.tsx'
+import { REASONS } from './refusals.ts'
 import { isForEach, QuotaTable } from './quotas.tsx'
 import { UsageByDay } from './usage-chart.tsx'
 
@@ -402,7 +402,7 @@ function GroupBody({ client, group, search }: { client: ChannelClient; group: Gr
         </Loaded>
       </Panel>
       {shared?.map((quota) => (
-        <UsageByDay key={quota.id} client={client} of={{ quotaId: quota.id }} />
+        <UsageByDay key={quota.id} client={client} of={{ quotaId: quota.id }} limits={[quota]} />
       ))}
     </>
   )

@@ -7,23 +7,11 @@ import { exampleOf, limitText } from '../limits.ts'
 import { announce, CapBadge, Confirm, Label, QuotaLink, UsageBar } from '../parts.tsx'
 import { limitOfQuota } from '../settings.ts'
 import { GroupName } from './group-parts.tsx'
+import { countOf, observed } from './refusals.ts'
 
 /*
  * The limits of an owner: the quotas that pay, and the caps.
  */
-
-/** The code of refusals that did not happen: a cap that only observes would have refused. */
-const OBSERVED = 'quota_observed'
-
-/** The refusals that did happen. */
-export function really(rows: readonly Refusal[]): readonly Refusal[] {
-  return rows.filter(({ code }) => code !== OBSERVED)
-}
-
-/** The refusals by caps that only observe. */
-function observed(rows: readonly Refusal[]): readonly Refusal[] {
-  return rows.filter(({ code }) => code === OBSERVED)
-}
 
 /** A notice if caps refuse the amount of the last refusal, or a single unit. */
 export function HeldUp({
@@ -275,7 +263,7 @@ export function ComesBack({
 
 function WouldHaveRefused({ rows, alone }: { rows: readonly Refusal[] | undefined; alone: boolean }): ReactNode {
   if (rows === undefined) return null
-  const count = rows.reduce((sum, row) => sum + row.count, 0)
+  const count = countOf(rows)
   if (count === 0) return <p>Would have refused nothing this week.</p>
   const requested = rows.reduce((sum, row) => sum + row.requested, 0)
   return (

@@ -3,11 +3,11 @@ import { Link } from '@tanstack/react-router'
 import { type SubmitEvent, type ReactNode, useEffect, useState } from 'react'
 import { LatelyChanged, Undo } from './changes.tsx'
 import { Ledger } from './ledger-table.tsx'
-import { HeldUp, InTheWay, Limits, really, useCheck } from './limits.tsx'
+import { HeldUp, InTheWay, Limits, useCheck } from './limits.tsx'
 import { ChainLimits, GroupName, GroupPicker, useChain } from './group-parts.tsx'
-import { REASONS } from './overview.tsx'
 import { isForEach, kindOf, QuotaTable } from './quotas.tsx'
 import { RefusalChart } from './refusal-chart.tsx'
+import { countOf, REASONS, really, useHours, useRefusals, WEEK_HOURS } from './refusals.ts'
 import { SendLink } from './send-link.tsx'
 import { PassedThresholds } from './thresholds.tsx'
 import { TopUp } from './top-up.tsx'
@@ -40,10 +40,7 @@ import {
 import { MAX_AMOUNT, readWhole } from '../whole-number.ts'
 
 const HOURS = 48
-const HOUR_MS = 3_600_000
-const DAY_MS = 24 * HOUR_MS
-/** The period of the refusals that are read, including those of caps that only observe. */
-const WEEK_HOURS = 7 * 24
+const DAY_MS = 86_400_000
 /** The period and the maximum number of recent changes. */
 const LATELY_MS = 7 * DAY_MS
 const LATELY_ROWS = 5
@@ -54,12 +51,9 @@ const LOSSES = 3
 export function OwnerScreen({ client, owner }: { client: ChannelClient; owner: number }): ReactNode {
   const [toppingUp, setToppingUp] = useState(false)
   const [sendingLink, setSendingLink] = useState(false)
-  // Whole hours, computed once, so that the query key does not change while the screen is open.
-  const [hour] = useState(() => Math.floor(now() / HOUR_MS) * HOUR_MS)
-  const [week, from] = [WEEK_HOURS, HOURS].map((hours) => new Date(hour - (hours - 1) * HOUR_MS).toISOString()) as [
-    string,
-    string,
-  ]
+  const week = useHours(WEEK_HOURS)
+  const hours = week.slice(-HOURS)
+  const refusals = useRefusals(client, owner, week)
   const key = [client.name, 'owner', owner]
   const summary = useQuery({ queryKey: [...key, 'summary'], queryFn: ({ signal }) => client.summary(owner, signal) })
   const quotas = useQuery({ queryKey: [...key, 'active'], queryFn: ({ signal }) => client.activeOf(owner, signal) })
@@ -68,13 +62,9 @@ export function OwnerScreen({ client, owner }: { client: ChannelClient; owner: n
     queryKey: [...key, 'changes'],
     queryFn: ({ signal }) => client.changes({ owner }, signal),
   })
-  const refusals = useQuery({
-    queryKey: [...key, 'refusals', week],
-    queryFn: ({ signal }) => client.refusals(owner, week, signal),
-  })
   const refused = {
     ...refusals,
-    data: refusals.data && really(refusals.data).filter(({ hour }) => Date.parse(hour) >= Date.parse(from)),
+    data: refusals.data && really(refusals.data).filter(({ hour }) => hours.includes(hour)),
   }
   const payers = quotas.data?.filter(({ cap }) => cap === null)
   const inGroup = summary.data?.groupId ?? null
@@ -191,16 +181,19 @@ export function OwnerScreen({ client, owner }: { client: ChannelClient; owner: n
       <Panel title="Open holds" hint="Units that are held until they are committed, released, or their time is over.">
         <Holds client={client} owner={owner} />
       </Panel>
-      <UsageByDay client={client} of={{ owner }} />
+      <UsageByDay client={client} of={{ owner }} limits={quotas.data?.filter(({ cap }) => cap === 'enforce')} />
       <Panel
         title="Refusals by hour"
         hint={`The last ${HOURS} hours.`}
         actions={
-          <Csv of="refusals" file={async () => (await import('../download.ts')).exportRefusals(client, owner, week)} />
+          <Csv
+            of="refusals"
+            file={async () => (await import('../download.ts')).exportRefusals(client, owner, week[0] ?? '')}
+          />
         }
       >
         <Loaded of={refused} isEmpty={(rows) => rows.length === 0} empty="Nothing was refused.">
-          {(rows) => <RefusalChart rows={rows} from={from} hours={HOURS} />}
+          {(rows) => <RefusalChart rows={rows} hours={hours} />}
         </Loaded>
       </Panel>
       <Panel
@@ -334,7 +327,7 @@ function Why({
     .sort((a, b) => Date.parse(b.at) - Date.parse(a.at))
     .slice(0, LOSSES)
   if (latest === undefined && (active?.length !== 0 || losses.length === 0)) return null
-  const count = rows.reduce((sum, row) => sum + row.count, 0)
+  const count = countOf(rows)
   const amounts = rows.flatMap(({ smallest, largest }) => [smallest ?? [], largest ?? []]).flat()
   const [smallest, largest] = [Math.min(...amounts), Math.max(...amounts)]
   const others = [...new Set([smallest, largest])].filter((one) => Number.isFinite(one) && one !== latest?.last)

@@ -9,9 +9,11 @@ import { ComesBack, SwitchCap } from './limits.tsx'
 import { GroupName } from './group-parts.tsx'
 import { isForEach, kindOf, Whose } from './quotas.tsx'
 import { PassedThresholds } from './thresholds.tsx'
+import { RefusalChart } from './refusal-chart.tsx'
+import { observed, useHours, useRefusals, WEEK_HOURS } from './refusals.ts'
 import { UsageByDay } from './usage-chart.tsx'
 import { type ChannelClient, newKey, type Quota } from '../channel-client.ts'
-import { amount } from '../amount.ts'
+import { amount, counted } from '../amount.ts'
 import { camel, fieldName } from '../field-name.ts'
 import { HERE, Time, timeText } from '../format.tsx'
 import { exampleOf, thresholdsText, windowText } from '../limits.ts'
@@ -67,7 +69,7 @@ export function QuotaScreen({
           />
         )}
       </Loaded>
-      <History client={client} id={id} />
+      <History client={client} id={id} quota={asked.data} />
     </Screen>
   )
 }
@@ -185,6 +187,7 @@ function Record({ client, quota, editing }: { client: ChannelClient; quota: Quot
           }}
         />
       )}
+      {quota.cap === 'observe' && quota.owner !== 0 && <Watched client={client} quota={quota} />}
       {quota.quotaType === 2 && <NextResets quota={quota} />}
       {quota.quotaType !== 3 && (
         <PassedThresholds client={client} of={{ quotaId: quota.id }} expected={quota.thresholds?.length !== 0} />
@@ -235,13 +238,40 @@ function Overrides({ client, quota }: { client: ChannelClient; quota: Quota }): 
   )
 }
 
+/** What a cap that only watches would have refused, by hour: the service counts it for all such caps of an owner. */
+function Watched({ client, quota }: { client: ChannelClient; quota: Quota }): ReactNode {
+  const hours = useHours(WEEK_HOURS)
+  const asked = useRefusals(client, quota.owner, hours)
+  const { data } = useSummary(client, quota)
+  const others = data?.caps.filter(({ id, cap }) => cap === 'observe' && id !== quota.id).length ?? 0
+  return (
+    <Panel
+      title="What it would have refused"
+      hint={`The last 7 days by hour${others === 0 ? '' : `, with the ${counted(others, 'other cap')} of this ${client.owner} that only watch: the service does not count them apart`}.`}
+    >
+      <Loaded
+        of={{ ...asked, data: asked.data && observed(asked.data) }}
+        isEmpty={(rows) => rows.length === 0}
+        empty="It would have refused nothing."
+      >
+        {(rows) => <RefusalChart rows={rows} hours={hours} watched />}
+      </Loaded>
+    </Panel>
+  )
+}
+
+/** The summary of the owner of an active quota. */
+function useSummary(client: ChannelClient, { owner, status }: Quota) {
+  return useQuery({
+    queryKey: [client.name, 'owner', owner, 'summary'],
+    queryFn: ({ signal }) => client.summary(owner, signal),
+    enabled: status === 'active' && owner !== 0,
+  })
+}
+
 /** The time at which a cap allows more again, from its owner's summary. */
 function CapRefill({ client, quota }: { client: ChannelClient; quota: Quota }): ReactNode {
-  const { data } = useQuery({
-    queryKey: [client.name, 'owner', quota.owner, 'summary'],
-    queryFn: ({ signal }) => client.summary(quota.owner, signal),
-    enabled: quota.status === 'active' && quota.owner !== 0,
-  })
+  const { data } = useSummary(client, quota)
   const state = data?.caps.find(({ id }) => id === quota.id)
   if (state === undefined) return null
   return (
@@ -449,7 +479,7 @@ function GoneQuota({ client, id, error }: { client: ChannelClient; id: number; e
   )
 }
 
-function History({ client, id }: { client: ChannelClient; id: number }): ReactNode {
+function History({ client, id, quota }: { client: ChannelClient; id: number; quota?: Quota | undefined }): ReactNode {
   const changes = useQuery({
     queryKey: [client.name, 'changes', { quotaId: id }],
     queryFn: ({ signal }) => client.changes({ quotaId: id }, signal),
@@ -468,7 +498,11 @@ function History({ client, id }: { client: ChannelClient; id: number }): ReactNo
           {({ items }) => <ChangeTable client={client} rows={items} quotas={false} />}
         </Loaded>
       </Panel>
-      <UsageByDay client={client} of={{ quotaId: id }} />
+      <UsageByDay
+        client={client}
+        of={{ quotaId: id }}
+        limits={quota === undefined || isForEach(quota) ? [] : [quota]}
+      />
       <Panel
         title="Usage"
         hint="The operations that it paid for, or counted, newest first."

@@ -1,45 +1,42 @@
 import type { ReactNode } from 'react'
 import { BarChart } from './bar-chart.tsx'
+import { countOf, REASONS } from './refusals.ts'
 import type { Refusal } from '../channel-client.ts'
 import { amount, counted } from '../amount.ts'
 import { Time, timeText } from '../format.tsx'
-import { REASONS } from './overview.tsx'
 
-const HOUR_MS = 3_600_000
-/** Hours between two labels of the axis. */
-const NAMED_EVERY = 12
-
-/** Refusals by hour, as bars and as a table with the numbers. */
+/** Refusals by hour. */
 export function RefusalChart({
   rows,
-  from,
   hours,
+  watched = false,
 }: {
   rows: readonly Refusal[]
-  from: string
-  hours: number
+  /** The beginnings of the hours. */
+  hours: readonly string[]
+  /** Are they those that a cap that only watches would have caused? */
+  watched?: boolean
 }): ReactNode {
-  const start = Date.parse(from)
-  const bars = Array.from({ length: hours }, (_, index) => {
-    const hour = start + index * HOUR_MS
-    const own = rows.filter((row) => Date.parse(row.hour) === hour)
-    return { hour: new Date(hour), count: own.reduce((sum, { count }) => sum + count, 0) }
+  const bars = hours.map((at) => {
+    const own = rows.filter(({ hour }) => hour === at)
+    const reasons = own.map(({ code, count }) => `${REASONS[code]}: ${amount(count)}`)
+    const requested = own.reduce((sum, row) => sum + row.requested, 0)
+    return {
+      at,
+      parts: [{ kind: watched ? ('observed' as const) : ('refused' as const), size: countOf(own) }],
+      text: `${timeText(at)}: ${own.length === 0 ? 'none' : `${reasons.join(', ')}; ${counted(requested, 'unit')} asked for`}`,
+    }
   })
-  const most = Math.max(1, ...bars.map(({ count }) => count))
-  const all = rows.reduce((sum, { count }) => sum + count, 0)
+  const most = Math.max(...bars.map(({ parts }) => parts[0]?.size ?? 0))
   return (
-    <>
-      <BarChart
-        label="Refusals hour by hour"
-        sum={`${counted(all, 'refusal')}; at most ${amount(most)} in an hour`}
-        bars={bars.map(({ hour, count }, index) => ({
-          size: count,
-          title: `${timeText(hour.toISOString())}: ${amount(count)}`,
-          name: index % NAMED_EVERY === 0 ? timeText(hour.toISOString()) : undefined,
-        }))}
-      />
-      <details>
-        <summary>As a table</summary>
+    <BarChart
+      label={watched ? 'What would have been refused, hour by hour' : 'Refusals hour by hour'}
+      unit={watched ? 'times in an hour' : 'refusals in an hour'}
+      sum={`${watched ? `${counted(countOf(rows), 'time')} it would have refused` : counted(countOf(rows), 'refusal')}; at most ${amount(most)} in an hour.`}
+      step="hour"
+      bars={bars}
+      legend={[]}
+      table={
         <table className="plain">
           <thead>
             <tr>
@@ -66,7 +63,7 @@ export function RefusalChart({
             ))}
           </tbody>
         </table>
-      </details>
-    </>
+      }
+    />
   )
 }

@@ -86,11 +86,16 @@ function Cut({ shown, of, more }: { shown: number; of: number; more: boolean }):
 }
 
 /** The quotas that are over a threshold now. */
+export function useNearTheLimit(client: ChannelClient) {
+  return useQuery({ queryKey: [client.name, 'near'], queryFn: ({ signal }) => client.nearLimit(signal) })
+}
+
 export function NearTheLimit({ client }: { client: ChannelClient }): ReactNode {
-  const asked = useQuery({ queryKey: [client.name, 'near'], queryFn: ({ signal }) => client.nearLimit(signal) })
+  const asked = useNearTheLimit(client)
   return (
     <Panel
       title="Near the limit"
+      anchor="near"
       hint="Active quotas that are over one of their thresholds now, most used first."
       actions={<Csv of="near the limit" file={async () => (await import('../download.ts')).exportNearLimit(client)} />}
     >
@@ -108,10 +113,16 @@ export function NearTheLimit({ client }: { client: ChannelClient }): ReactNode {
                   className: 'id',
                 },
                 { head: client.Owner, cell: ({ quota }) => <Whose client={client} of={quota} /> },
-                { head: 'Label', cell: ({ quota }) => <Label text={quota.label} /> },
-                { head: 'Over', cell: ({ threshold }) => <b>{threshold} %</b> },
+                { head: 'Label', cell: ({ quota }) => <Label text={quota.label} />, folds: true },
                 { head: 'Usage', cell: ({ quota }) => <UsageBar {...quota} />, className: 'wide' },
-                { head: 'Passed', cell: ({ since }) => <Time at={since} ago />, folds: true },
+                {
+                  head: 'Passed',
+                  cell: ({ threshold, since }) => (
+                    <>
+                      <b className="unbroken">{threshold} %</b> <Time at={since} relative />
+                    </>
+                  ),
+                },
               ]}
             />
             {more && <p className="muted">More quotas passed a threshold lately than are looked at here.</p>}

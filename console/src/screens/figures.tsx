@@ -1,0 +1,128 @@
+import { useQuery } from '@tanstack/react-query'
+import { Link } from '@tanstack/react-router'
+import type { ReactNode } from 'react'
+import type { PartKind } from './bar-chart.tsx'
+import { countOf, DAY_HOURS, observed, really, TOP_ROWS, useHours, useTopRefusals } from './refusals.ts'
+import { useNearTheLimit } from './thresholds.tsx'
+import type { ChannelClient, Refusal } from '../channel-client.ts'
+import { amount, counted } from '../amount.ts'
+import { now } from '../format.tsx'
+
+/** An owner counts as blocked for this long after a refusal, as in the events of refusals. */
+const BLOCKED_MS = 3_600_000
+
+/** The figures at the top of the overview, each with a link to what explains it. */
+export function Figures({ client }: { client: ChannelClient }): ReactNode {
+  const hours = useHours(DAY_HOURS)
+  const [from = ''] = hours
+  const refusals = useQuery({
+    queryKey: [client.name, 'refused', 'by hour', from],
+    queryFn: ({ signal }) => client.allRefusals(from, signal),
+  })
+  const top = useTopRefusals(client)
+  const near = useNearTheLimit(client)
+  const watching = useQuery({
+    queryKey: [client.name, 'watching'],
+    queryFn: ({ signal }) => client.quotas({ cap: 'observe', status: 'active', pageSize: 1 }, signal),
+  })
+  const [refused, watched] = [really(refusals.data ?? []), observed(refusals.data ?? [])]
+  const byHour = (rows: readonly Refusal[]): number[] =>
+    hours.map((hour) => countOf(rows.filter((row) => row.hour === hour)))
+  const midnight = new Date(now()).setHours(0, 0, 0, 0)
+  const blocked = new Set(
+    really(top.data ?? [])
+      .filter(({ lastAt }) => now() - Date.parse(lastAt) < BLOCKED_MS)
+      .map(({ owner }) => owner),
+  )
+  const below = (hash: string) => (name: string) => (
+    <Link to="/$channel" params={{ channel: client.name }} search={{}} hash={hash}>
+      {name}
+    </Link>
+  )
+  return (
+    <ul className="figures" aria-label="Figures">
+      <Figure
+        name="Refused today"
+        value={refusals.data && countOf(refused.filter(({ hour }) => Date.parse(hour) >= midnight))}
+        note={`${amount(countOf(refused))} in ${DAY_HOURS} hours`}
+        link={below('refused')}
+        bars={byHour(refused)}
+        kind="refused"
+      />
+      <Figure
+        name={`${client.Owner}s blocked now`}
+        value={top.data && blocked.size}
+        more={top.data?.length === TOP_ROWS}
+        note="refused within the last hour"
+        link={below('refused')}
+      />
+      <Figure
+        name="Quotas near the limit"
+        value={near.data?.items.length}
+        more={near.data?.more}
+        note="over one of their thresholds"
+        link={below('near')}
+      />
+      <Figure
+        name="Caps that only watch"
+        value={watching.data?.total}
+        note={`would have refused ${counted(countOf(watched), 'time')} in ${DAY_HOURS} hours`}
+        link={(name) => (
+          <Link to="/$channel/quotas" params={{ channel: client.name }} search={{ cap: 'observe', status: 'active' }}>
+            {name}
+          </Link>
+        )}
+        bars={byHour(watched)}
+        kind="observed"
+      />
+    </ul>
+  )
+}
+
+function Figure({
+  name,
+  value,
+  more = false,
+  note,
+  link,
+  bars = [],
+  kind = 'used',
+}: {
+  name: string
+  /** Undefined while it is not known. */
+  value: number | undefined
+  /** Is the value a lower bound? */
+  more?: boolean | undefined
+  note: string
+  link: (name: string) => ReactNode
+  /** The course of the value, by hour; the note says what it is about. */
+  bars?: readonly number[]
+  kind?: PartKind
+}): ReactNode {
+  const most = Math.max(...bars)
+  return (
+    <li className="figure">
+      {link(name)}
+      <b>
+        {value === undefined ? '–' : amount(value)}
+        {more && ' or more'}
+      </b>
+      {value !== undefined && <p className="hint">{note}</p>}
+      {most > 0 && (
+        <svg viewBox={`0 0 ${bars.length * 4} 24`} preserveAspectRatio="none" aria-hidden="true" focusable="false">
+          <line x1="0" x2={bars.length * 4} y1="24" y2="24" className="axis" />
+          {bars.map((size, index) => (
+            <rect
+              key={index}
+              x={index * 4}
+              width="3"
+              y={24 - (size / most) * 24}
+              height={(size / most) * 24}
+              className={`bar-${kind}`}
+            />
+          ))}
+        </svg>
+      )}
+    </li>
+  )
+}

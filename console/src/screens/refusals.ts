@@ -1,0 +1,63 @@
+import { useQuery } from '@tanstack/react-query'
+import { useState } from 'react'
+import type { ChannelClient, Refusal } from '../channel-client.ts'
+import { now } from '../format.tsx'
+
+/* Refusals, as several screens read them. */
+
+const HOUR_MS = 3_600_000
+/** The period of the refusals that the overview shows. */
+export const DAY_HOURS = 24
+/** The period of an owner's refusals, including those of caps that only observe. */
+export const WEEK_HOURS = 7 * 24
+/** The owners with most refusals that are read. */
+export const TOP_ROWS = 100
+
+/** The code of refusals that did not happen: a cap that only observes would have refused. */
+const OBSERVED = 'quota_observed'
+
+/** The reasons of refusals, in words. */
+export const REASONS: Readonly<Record<Refusal['code'], string>> = {
+  quota_exceeded: 'quota exceeded',
+  no_active_quota: 'no active quota',
+  quota_observed: 'let through: a cap that only watches would have refused',
+}
+
+type Coded = Pick<Refusal, 'code'>
+
+/** The refusals that did happen. */
+export function really<Row extends Coded>(rows: readonly Row[]): readonly Row[] {
+  return rows.filter(({ code }) => code !== OBSERVED)
+}
+
+/** The refusals by caps that only observe. */
+export function observed<Row extends Coded>(rows: readonly Row[]): readonly Row[] {
+  return rows.filter(({ code }) => code === OBSERVED)
+}
+
+/** The number of refusals. */
+export function countOf(rows: readonly Pick<Refusal, 'count'>[]): number {
+  return rows.reduce((sum, { count }) => sum + count, 0)
+}
+
+/** The beginnings of the last hours, the running one last; they stay while a screen is open, as do query keys. */
+export function useHours(count: number): readonly string[] {
+  const [last] = useState(() => Math.floor(now() / HOUR_MS) * HOUR_MS)
+  return Array.from({ length: count }, (_, index) => new Date(last - (count - 1 - index) * HOUR_MS).toISOString())
+}
+
+/** The refusals of an owner in hours that `useHours` tells. */
+export function useRefusals(client: ChannelClient, owner: number, [from = '']: readonly string[]) {
+  return useQuery({
+    queryKey: [client.name, 'owner', owner, 'refusals', from],
+    queryFn: ({ signal }) => client.refusals(owner, from, signal),
+  })
+}
+
+/** The owners with most refusals in the last day. */
+export function useTopRefusals(client: ChannelClient) {
+  return useQuery({
+    queryKey: [client.name, 'refused', DAY_HOURS],
+    queryFn: ({ signal }) => client.topRefusals({ hours: DAY_HOURS, pageSize: TOP_ROWS }, signal),
+  })
+}
