@@ -57,6 +57,7 @@ export function OverviewScreen({ client, search }: { client: ChannelClient; sear
                       cell: ({ owner }) => (
                         <OwnerLink channel={client.name} owner={owner} row>{`${client.Owner} ${owner}`}</OwnerLink>
                       ),
+                      className: 'unbroken',
                     },
                     { head: 'Why', cell: ({ code }) => REASONS[code] },
                     { head: 'Times', cell: ({ count }) => amount(count), className: 'number' },
@@ -77,6 +78,21 @@ export function OverviewScreen({ client, search }: { client: ChannelClient; sear
               )}
             </Loaded>
           </Panel>
+          <Panel
+            title="Latest changes"
+            actions={
+              <Link to="/$channel/changes" params={{ channel: client.name }} search={{}}>
+                All changes
+              </Link>
+            }
+          >
+            <Loaded of={changes} isEmpty={({ items }) => items.length === 0} empty="Nobody has changed anything yet.">
+              {({ items }) => <ChangeTable client={client} rows={items} brief />}
+            </Loaded>
+          </Panel>
+        </div>
+        <div>
+          <NearTheLimit client={client} />
           <Panel
             title={`Ending within ${DAYS} days`}
             hint="Active quotas, soonest first."
@@ -131,21 +147,6 @@ export function OverviewScreen({ client, search }: { client: ChannelClient; sear
                   )}
                 </>
               )}
-            </Loaded>
-          </Panel>
-        </div>
-        <div>
-          <NearTheLimit client={client} />
-          <Panel
-            title="Latest changes"
-            actions={
-              <Link to="/$channel/changes" params={{ channel: client.name }} search={{}}>
-                All changes
-              </Link>
-            }
-          >
-            <Loaded of={changes} isEmpty={({ items }) => items.length === 0} empty="Nobody has changed anything yet.">
-              {({ items }) => <ChangeTable client={client} rows={items} brief />}
             </Loaded>
           </Panel>
         </div>
