@@ -3051,6 +3051,14 @@ export interface components {
              * @enum {boolean}
              */
             all?: true;
+            /**
+             * @description Selects only quotas with these ids. Ids that no live quota has are skipped.
+             * @example [
+             *       7,
+             *       8
+             *     ]
+             */
+            ids?: number[];
         };
         MailChangePage: {
             /**
@@ -3098,6 +3106,11 @@ export interface components {
              * @example 12
              */
             quota_id: number | null;
+            /**
+             * @description The label of the quota at the time of reading; null if it has none, and if `quota_id` is null.
+             * @example Spring campaign
+             */
+            label: string | null;
             /**
              * @description The action.
              * @example update
@@ -5080,6 +5093,14 @@ export interface components {
              * @enum {boolean}
              */
             all?: true;
+            /**
+             * @description Selects only quotas with these ids. Ids that no live quota has are skipped.
+             * @example [
+             *       7,
+             *       8
+             *     ]
+             */
+            ids?: number[];
         };
         SmsChangePage: {
             /**
@@ -5127,6 +5148,11 @@ export interface components {
              * @example 12
              */
             quota_id: number | null;
+            /**
+             * @description The label of the quota at the time of reading; null if it has none, and if `quota_id` is null.
+             * @example Spring campaign
+             */
+            label: string | null;
             /**
              * @description The action.
              * @example update

@@ -9,6 +9,7 @@ import {
   fieldsOf,
   FieldsWithout,
   IdField,
+  IdsField,
   IntegerField,
   MembersField,
   PageSizeField,
@@ -38,6 +39,9 @@ import {
  * cannot be changed.
  */
 const PAGING = ['page', 'page_size', 'before_id'] as const
+
+/** The maximum number of quotas that a filter names one by one. */
+const MAX_IDS = 1_000
 
 const noTime = (): number => 0
 
@@ -306,6 +310,10 @@ export abstract class RowFields {
   @ResponseId({ nullable: true, example: 12 })
   quota_id!: number | null
 
+  /** The label of the quota at the time of reading; null if it has none, and if `quota_id` is null. */
+  @ResponseText({ nullable: true, example: 'Spring campaign' })
+  label!: string | null
+
   /** The action. */
   @ResponseChoice(ITEM_ACTIONS, { example: 'update' })
   action!: ItemAction
@@ -341,6 +349,7 @@ export function changeSetDtos({ schema, channel, dto }: ChannelApi) {
     `${schema}ChangeFilter`,
     class extends FieldsWithout(dto.ListQuery, [...PAGING, 'deleted', 'violations']) {
       all?: true
+      ids?: number[]
 
       /** Checks the rules between the fields. */
       violations(): FieldError[] {
@@ -349,6 +358,12 @@ export function changeSetDtos({ schema, channel, dto }: ChannelApi) {
     },
     {
       all: TrueField({ optional: true, description: 'Selects all quotas. Cannot be combined with other conditions.' }),
+      ids: IdsField({
+        min: 1,
+        max: MAX_IDS,
+        optional: true,
+        description: 'Selects only quotas with these ids. Ids that no live quota has are skipped.',
+      }),
     },
   )
   const Row = dtoClass(`${schema}ChangeSetRow`, RowFields, {

@@ -167,7 +167,16 @@ export class ChangeSetService<Q extends QuotaRow> {
     const set = await this.decided(principalId, id)
     const { outcome, after, page_size: size = DEFAULT_PAGE_SIZE } = query
     const items = await this.items(principalId, set, { outcome, after, limit: size + 1 })
-    const shown = items.slice(0, size).map((item) => itemView(this.dependencies.kind.channel, item))
+    const { kind, ledger, transactions } = this.dependencies
+    const page = items.slice(0, size)
+    const quotas = await transactions.readsOf(principalId).read((transaction) =>
+      ledger.store.quotasById(
+        transaction,
+        page.flatMap(({ quotaId }) => quotaId ?? []),
+      ),
+    )
+    const labels = new Map(quotas.map(({ id: quotaId, label }) => [quotaId, label]))
+    const shown = page.map((item) => itemView(kind.channel, item, labels.get(item.quotaId ?? 0) ?? null))
     return { items: shown, next_after: items.length > size ? (shown.at(-1)?.row ?? null) : null }
   }
 

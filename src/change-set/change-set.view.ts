@@ -35,6 +35,7 @@ export interface ItemView {
   row: number
   line: number | null
   quota_id: number | null
+  label: string | null
   action: string
   outcome: string
   before: object
@@ -65,13 +66,14 @@ export function changeSetView(set: ChangeSetRow): ChangeSetView {
   }
 }
 
-/** Returns a row, as answered. */
-export function itemView(channel: AnyChannel, item: ChangeSetItemRow): ItemView {
+/** Returns a row, as answered, with the label of its quota. */
+export function itemView(channel: AnyChannel, item: ChangeSetItemRow, label: string | null): ItemView {
   return {
     row: item.row,
     line: item.line,
     quota_id: item.quotaId,
     [channel.subjects[0].field]: item.ownerId === null ? null : shownOwner(item.ownerId),
+    label,
     action: item.action,
     outcome: item.outcome,
     before: objectOrNull(item.before) ?? {},

@@ -175,16 +175,18 @@ function requestOfRecords<Q extends QuotaRow>(
 }
 
 /** A filter as sent, already validated. */
-type FilterSent = Readonly<Record<string, unknown>>
+type FilterSent = Readonly<Record<string, unknown>> & Pick<QuotaFilter<QuotaRow>, 'ids'>
 
 /** Returns the conditions for the query of the list. */
 function filterOfSet<Q extends QuotaRow>({ channel }: ChangeSetChannel<Q>, filter: FilterSent): QuotaFilter<Q> {
-  const { deleted: _live, ...wanted } = filterOf<Q>(
+  const { ids } = filter
+  const { deleted: _live, ...listed } = filterOf<Q>(
     filter as unknown as QuotaListFields,
     subjectFilter(channel, filter),
   )
-  // Members' counts follow: a set reaches them only by what they follow, or by their owner.
-  const named = wanted.follows !== undefined || Object.values(wanted.subjects).some((id) => id !== undefined)
+  const wanted = { ...listed, ...(ids === undefined ? {} : { ids }) }
+  // Members' counts follow: a set reaches them only by their ids, by what they follow, or by their owner.
+  const named = (ids ?? wanted.follows) !== undefined || Object.values(wanted.subjects).some((id) => id !== undefined)
   return named ? wanted : { ...wanted, withoutCounts: true }
 }
 

@@ -42,7 +42,9 @@ export class Sorts {
   async sortsByVirtual(statement: string): Promise<boolean> {
     const indexes = await this.virtualIndexes()
     const plan: Step[] = await this.dataSource.query(
-      `EXPLAIN FORMAT=TRADITIONAL ${statement.replaceAll(/([<>=]+) \?/g, (_, compared: string) => `${compared} ${valueFor(compared)}`)}`,
+      `EXPLAIN FORMAT=TRADITIONAL ${statement
+        .replaceAll(/([<>=]+) \?/g, (_, compared: string) => `${compared} ${valueFor(compared)}`)
+        .replaceAll(/(?<=IN \()[?, ]+(?=\))/g, FLAG)}`,
     )
     return plan.some(({ key, Extra }) => key !== null && indexes.has(key) && Extra?.includes('filesort') === true)
   }

@@ -9,6 +9,7 @@ import { quotaView, type QuotaView } from '../store/answers.js'
 import type { LedgerStore } from '../store/ledger-store.js'
 import {
   beforeOf,
+  isNamed,
   ListSources,
   pageOf,
   type PageRequest,
@@ -189,7 +190,7 @@ export class ListReader<Q extends QuotaRow> {
   private async bestSources(reads: Reads, filter: QuotaFilter<Q>, now: Instant, page?: PageRequest): Promise<Sources> {
     const sources = this.sources.of(filter, now)
     const { label, ...unlabelled } = filter
-    if (label === undefined || filter.follows !== undefined) return sameSources(sources)
+    if (label === undefined || isNamed(filter)) return sameSources(sources)
     const { table } = this.store.quota
     const { subjects, deleted = false, ...conditions } = unlabelled
     const alone = this.sources.byLabel({ subjects: {}, status: undefined, deleted, label }, now)

@@ -1,4 +1,4 @@
-import { type Dialect, type RowCodec, type Scalar } from '../../database/row-codec.js'
+import { type Dialect, placeholders, type RowCodec, type Scalar } from '../../database/row-codec.js'
 import type { CapMode, Status } from '../../quota/quota.js'
 import type { Instant } from '../../time/instant.js'
 import type { Channel } from '../rows/channel.js'
@@ -17,6 +17,8 @@ export interface QuotaFilter<Q extends QuotaRow> {
   readonly label?: string
   /** Only caps of that kind, or with `none` only payers. */
   readonly cap?: CapMode | 'none'
+  /** Only quotas with these ids. */
+  readonly ids?: readonly number[]
   /** Only counts that follow this quota. */
   readonly follows?: number
   /** No counts of members. */
@@ -63,7 +65,7 @@ export class ListSources<Q extends QuotaRow> {
    * filter is exact at any instant.
    */
   of(filter: QuotaFilter<Q>, now: Instant): Where[] {
-    if (filter.follows !== undefined) return [this.following(filter, now)]
+    if (isNamed(filter)) return [this.named(filter, now)]
     const { subjects, status, deleted = false, label, cap, withoutCounts } = filter
     const { quota } = this
     const subject = this.channel.subjects
@@ -141,20 +143,22 @@ export class ListSources<Q extends QuotaRow> {
     return { ...this.conditions(filter, now), from, countedFrom: from, unordered: true }
   }
 
-  /** The counts that follow a quota, by their own index. */
-  private following(filter: QuotaFilter<Q>, now: Instant): Where {
-    const from = this.quota.readBy(this.dialect, ['follows', 'id'])
+  /** Quotas by their ids, or the counts that follow one by their own index. */
+  private named(filter: QuotaFilter<Q>, now: Instant): Where {
+    const { quota, dialect } = this
+    const from = filter.ids === undefined ? quota.readBy(dialect, ['follows', 'id']) : quota.readByKey(dialect)
     return { ...this.conditions(filter, now), from, countedFrom: from }
   }
 
   private conditions(
-    { subjects, status, deleted = false, label, cap, follows, withoutCounts }: QuotaFilter<Q>,
+    { subjects, status, deleted = false, label, cap, ids, follows, withoutCounts }: QuotaFilter<Q>,
     now: Instant,
   ): Statement {
     const { quota } = this
     const conditions = [
       { sql: `${quota.column('deleted')} = ?`, values: [deleted ? 1 : 0] },
       ...(label === undefined ? [] : [labelCondition(quota, label)]),
+      ...(ids === undefined ? [] : [{ sql: `${quota.column('id')} IN (${placeholders(ids)})`, values: ids }]),
       ...(follows === undefined ? [] : [{ sql: `${quota.column('follows')} = ?`, values: [follows] }]),
       ...(cap === undefined ? [] : [capCondition(quota, cap)]),
       ...(withoutCounts === undefined ? [] : [{ sql: `${quota.column('follows')} IS NULL`, values: [] }]),
@@ -169,6 +173,11 @@ export class ListSources<Q extends QuotaRow> {
       values: conditions.flatMap(({ values }) => values),
     }
   }
+}
+
+/** Does the filter name quotas, or what they follow? They are few, and no other index is sought. */
+export function isNamed<Q extends QuotaRow>({ ids, follows }: QuotaFilter<Q>): boolean {
+  return (ids ?? follows) !== undefined
 }
 
 function capCondition<Q extends QuotaRow>(quota: RowCodec<Q>, cap: CapMode | 'none'): Statement {

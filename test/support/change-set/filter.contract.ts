@@ -40,6 +40,7 @@ export function filterContract(suite: ChangeSetSuite): void {
           line: null,
           quota_id: id,
           ...owned(owner),
+          label: null,
           action: 'update',
           outcome: 'planned',
           before: { total: 100 + place },
@@ -61,6 +62,38 @@ export function filterContract(suite: ChangeSetSuite): void {
       expect(await read(quotas[2].id)).toMatchObject({ total: 102, version: 3 })
       const [undoing] = (await changes(quotas[2].id)).items
       expect(undoing).toMatchObject({ change_set_id: set.id, before: { total: 112 }, after: { total: 102 } })
+    })
+
+    it('of quotas named one by one, with the label of each', async () => {
+      const [owner, quotas] = await three({ label: 'Spring' })
+      const [first, second, third] = quotas.map(({ id }) => Number(id)) as [number, number, number]
+      await updated(third, { label: null })
+      await remove(second)
+      const filter = { ids: [third, first, second, 2 ** 53 - 1] }
+      const set = await madeSet(filter, { update: { total: 7 } })
+      expect(set).toMatchObject({ filter, counts: { rows: 2, planned: 2 } })
+      const labels = async () => (await rows(set.id)).map(({ quota_id: id, label }: Body) => [id, label])
+      expect(await labels()).toEqual([
+        [first, 'Spring'],
+        [third, null],
+      ])
+      // The present label, also of a quota that is deleted by now.
+      await updated(third, { label: 'Late' })
+      await remove(third)
+      expect(await labels()).toEqual([
+        [first, 'Spring'],
+        [third, 'Late'],
+      ])
+      expect((await reverted(await applied(set))).counts).toMatchObject({ reverted: 1, conflict: 1 })
+      // With the other conditions.
+      const both = await madeSet({ ...filter, ...owned(owner), label: 'Winter' }, { delete: true })
+      expect(both.counts.rows).toBe(0)
+      const thousand = Array.from({ length: 1000 }, (_, place) => first + place)
+      expect((await madeSet({ ids: thousand, ...owned(owner) }, { delete: true })).counts.rows).toBe(1)
+      for (const ids of [[], [first, first], [0], 'all', [...thousand, first - 1]])
+        expect(brokenFields(await createSet({ filter: { ids }, change: { delete: true } }))).toHaveProperty([
+          'filter.ids',
+        ])
     })
 
     it('apply only to the versions on which they were decided', async () => {
