@@ -8,4 +8,5 @@ export { HoldOpen, HoldSettled, isProblem, OutcomeUnknown, Problem, type Problem
 export type { Attempt, CallOptions, ClientOptions, KeyedOptions, MaybeKeyedOptions, Timing } from './transport.js'
 export type * from './types.js'
 export { mailRecipients, type Envelope, type Recipients } from './mail-recipients.js'
+export { camelName, wireName } from './wire.js'
 export { smsSegments, type SmsSegments } from './sms-segments.js'

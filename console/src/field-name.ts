@@ -1,3 +1,5 @@
+import { wireName } from '@quota-service/client'
+
 const FIELD_NAMES: Readonly<Record<string, string>> = {
   accountId: 'Account',
   userId: 'User',
@@ -29,17 +31,7 @@ export function fieldName(field: string): string {
   return FIELD_NAMES[field] ?? field
 }
 
-/** The client's name of a field of the service: `expire_at` is `expireAt`. */
-export function camel(field: string): string {
-  return field.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase())
-}
-
-const NAMED = new Map(
-  Object.entries(FIELD_NAMES).map(([field, name]) => [
-    name.toLowerCase(),
-    field.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`),
-  ]),
-)
+const NAMED = new Map(Object.entries(FIELD_NAMES).map(([field, name]) => [name.toLowerCase(), wireName(field)]))
 
 /** The service's name of a field that is named as in forms, in any case; undefined for another text. */
 export function fieldNamed(name: string): string | undefined {

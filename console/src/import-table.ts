@@ -1,4 +1,5 @@
-import { camel, fieldName, fieldNamed } from './field-name.ts'
+import { camelName } from '@quota-service/client'
+import { fieldName, fieldNamed } from './field-name.ts'
 import { readThresholds, readWindow } from './limits.ts'
 import { toCsv } from './pasted.ts'
 import { MAX_AMOUNT, readId, readWhole } from './whole-number.ts'
@@ -93,5 +94,5 @@ export function readTable(text: string, owner: string): { readonly csv: string; 
     return cells
   }
   const csv = toCsv(text, read)
-  return { csv, missing: [...missing].map((column) => fieldName(camel(column))) }
+  return { csv, missing: [...missing].map((column) => fieldName(camelName(column))) }
 }

@@ -1,4 +1,4 @@
-import { isProblem } from '@quota-service/client'
+import { camelName, isProblem } from '@quota-service/client'
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { Link, useNavigate } from '@tanstack/react-router'
 import { type ReactNode, useEffect, useState } from 'react'
@@ -14,7 +14,7 @@ import { observed, useHours, useRefusals, WEEK_HOURS } from './refusals.ts'
 import { UsageByDay } from './usage-chart.tsx'
 import { type ChannelClient, newKey, type Quota } from '../channel-client.ts'
 import { amount, counted } from '../amount.ts'
-import { camel, fieldName } from '../field-name.ts'
+import { fieldName } from '../field-name.ts'
 import { HERE, Time, timeText } from '../format.tsx'
 import { exampleOf, thresholdsText, windowText } from '../limits.ts'
 import {
@@ -218,7 +218,7 @@ function Overrides({ client, quota }: { client: ChannelClient; quota: Quota }): 
       <p>These settings are its own, and do not follow those of #{quota.follows}:</p>
       <ul className="lately">
         {names.map((name) => {
-          const text = name === RULE_OF_CYCLE[0] ? 'Cycle' : fieldName(camel(name))
+          const text = name === RULE_OF_CYCLE[0] ? 'Cycle' : fieldName(camelName(name))
           return (
             <li key={name}>
               <span>{text}</span>
