@@ -21,11 +21,13 @@ const SCREENS = {
   quotas: ['/mail/quotas'],
   'quotas-filtered': ['/mail/quotas?status=disabled'],
   'quotas-deleted': ['/mail/quotas?deleted=true'],
+  'quotas-chosen': ['/mail/quotas', async (page) => page.getByLabel('Select all on this page').check()],
   'quotas-empty': ['/mail/quotas?label=nothing'],
   quota: ['/mail/quotas/12'],
+  'quota-more': ['/mail/quotas/12', async (page) => page.getByRole('button', { name: 'More', exact: true }).click()],
   edit: ['/mail/quotas/12?edit=true'],
   conflict: ['/mail/quotas/12?edit=true', conflict],
-  delete: ['/mail/quotas/12', async (page) => page.getByRole('button', { name: 'Delete' }).click()],
+  delete: ['/mail/quotas/12', async (page) => pressInMenu(page, 'Delete')],
   new: ['/mail/new'],
   owner: ['/mail/owners/7'],
   'top-up': ['/mail/owners/7', async (page) => page.getByRole('button', { name: 'Top up' }).click()],
@@ -70,7 +72,7 @@ const SCREENS = {
   import: ['/mail/import'],
   'import-mistakes': ['/mail/import', mistakes],
   sms: ['/sms/owners/3'],
-  link: ['/mail/owners/7', async (page) => page.getByRole('button', { name: 'Send a link' }).click()],
+  link: ['/mail/owners/7', async (page) => pressInMenu(page, 'Send a link')],
   missing: ['/mail/quotas/999999'],
   view: ['/mail/owners/11', followLink],
 }
@@ -137,6 +139,11 @@ try {
 async function settled(page) {
   const done = () => document.querySelector('h1') !== null && document.querySelector('.loading') === null
   while (!(await page.evaluate(done))) await page.waitForTimeout(50)
+}
+
+async function pressInMenu(page, name) {
+  await page.getByRole('button', { name: 'More', exact: true }).click()
+  await page.locator('.menu').getByText(name, { exact: true }).click()
 }
 
 async function addMembers(page) {
@@ -240,7 +247,7 @@ async function topUp(page) {
 
 /** Leaves the console for the page that a link shows. */
 async function followLink(page) {
-  await page.getByRole('button', { name: 'Send a link' }).click()
+  await pressInMenu(page, 'Send a link')
   await page.getByRole('button', { name: 'Create link' }).click()
   await page.goto(await page.locator('dialog code').innerText())
   await page.getByText('This link works until').waitFor()

@@ -8,6 +8,7 @@ import {
   inDays,
   open as openIn,
   panel,
+  pressInMenu,
   type Person,
   ready,
   Service,
@@ -256,11 +257,11 @@ describe('an answer that comes late', () => {
     const id = await service.quota(217)
     const page = await open(`/mail/quotas/${id}`)
     const { asked, letGo } = await held(page, `**${QUOTAS}/${id}`, 'PUT')
-    await button(page, 'Disable').click()
+    await pressInMenu(page, 'Disable')
     await page.getByRole('dialog').getByRole('button', { name: 'Disable' }).click()
     await asked
     await page.keyboard.press('Escape')
-    await button(page, 'Delete').click()
+    await pressInMenu(page, 'Delete')
     letGo()
     await until(page, "document.querySelector('.announcement').textContent.includes('is disabled')")
     // All that follows an answer has followed.
@@ -458,7 +459,7 @@ describe('what is printed and looked at', () => {
   it('success is seen, and disappears when it is dismissed', async () => {
     const id = await service.quota(232)
     const page = await open(`/mail/quotas/${id}`)
-    await button(page, 'Disable').click()
+    await pressInMenu(page, 'Disable')
     await page.getByRole('dialog').getByRole('button', { name: 'Disable' }).click()
     const message = told(page, `Quota ${id} is disabled.`)
     await message.waitFor()

@@ -11,6 +11,7 @@ import {
   inDays,
   open as openIn,
   panel,
+  pressInMenu,
   type Person,
   ready,
   Service,
@@ -325,7 +326,7 @@ describe('the console', () => {
       await service.call('mailer', 'POST', '/api/v1/quotas/usage/consume', { account_id: 23, amount: 40 }, 'k-23')
       const page = await open(service, `/mail/quotas/${id}`)
       const confirm = async (first: string, second: string, said: string): Promise<void> => {
-        await button(page, first).click()
+        await pressInMenu(page, first)
         await page.getByRole('dialog').getByRole('button', { name: second, exact: true }).click()
         await page.getByText(said).waitFor()
         await ready(page)
@@ -716,7 +717,7 @@ describe('the console', () => {
       const id = await service.quota(71)
       const page = await open(service, `/mail/quotas/${id}`)
       expect(await page.title()).toMatch(new RegExp(`^Quota ${id} .*· Quota console$`))
-      await button(page, 'Disable').click()
+      await pressInMenu(page, 'Disable')
       await page.getByRole('dialog').getByRole('button', { name: 'Disable' }).click()
       await page.locator('.announcement[aria-live="polite"]', { hasText: `Quota ${id} is disabled.` }).waitFor()
     })
@@ -850,7 +851,13 @@ describe('the console', () => {
       'no quotas': ['/mail/quotas?label=nobody-has-this'],
       'deleted quotas': ['/mail/quotas?deleted=true'],
       'a quota, editing': ['/mail/quotas/1?edit=true'],
-      'a question': ['/mail/quotas/1', async (page) => button(page, 'Delete').click()],
+      'a question': ['/mail/quotas/1', async (page) => pressInMenu(page, 'Delete')],
+      'secondary actions': ['/mail/quotas/1', async (page) => button(page, 'More').click()],
+      'the menu of a phone': [
+        '/mail',
+        async (page) => page.setViewportSize(WIDTHS[2]!).then(async () => button(page, 'Menu').click()),
+      ],
+      'chosen quotas': ['/mail/quotas', async (page) => page.getByLabel('Select all on this page').check()],
       'a new quota with mistakes': ['/mail/new', async (page) => button(page, 'Create quota').click()],
       'an owner': ['/mail/owners/91'],
       'an owner with caps': ['/mail/owners/93'],
@@ -866,7 +873,7 @@ describe('the console', () => {
       'what is done': [
         '/mail/quotas/1',
         async (page) => {
-          await button(page, 'Disable').click()
+          await pressInMenu(page, 'Disable')
           await page.getByRole('dialog').getByRole('button', { name: 'Disable' }).click()
           await page.locator('.announcement').getByText('is disabled').waitFor()
         },
@@ -933,6 +940,7 @@ describe('the console', () => {
       '%s: nothing serious for axe-core, and nothing sticks out',
       async (_name, [path, prepare]) => {
         if ((await page.getByRole('banner').count()) === 0) await signIn(page, 'anna')
+        await page.setViewportSize(WIDTHS[0]!)
         await page.goto(`${service.url}/admin${path}`)
         await ready(page)
         await prepare?.(page)

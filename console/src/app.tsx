@@ -63,6 +63,10 @@ function Frame(): ReactNode {
   const params = useParams({ strict: false })
   const channel = CHANNELS.find((name) => name === params.channel) ?? 'mail'
   const queries = useQueryClient()
+  const pathname = useRouterState({ select: ({ location }) => location.pathname })
+  // The menu of a phone closes with each navigation.
+  const [menuOf, setMenuOf] = useState<string>()
+  const open = menuOf === pathname
   // The next person must not see data of the previous one.
   const signedOut = session.state === 'signedOut'
   useEffect(() => {
@@ -90,13 +94,30 @@ function Frame(): ReactNode {
       >
         To the content
       </a>
-      <header className="top">
+      <header
+        className={open ? 'top open' : 'top'}
+        onKeyDown={({ key }) => {
+          if (key !== 'Escape' || !open) return
+          setMenuOf(undefined)
+          document.getElementById('menu')?.focus()
+        }}
+      >
         <Link to="/$channel" params={{ channel }} search={{}} className="brand">
           <Mark /> Quota console
         </Link>
         {manages && (
           <>
             <Channels several={managed(me).length > 1} />
+            <button
+              type="button"
+              id="menu"
+              className="on-phone"
+              aria-label="Menu"
+              aria-expanded={open}
+              onClick={() => setMenuOf(open ? undefined : pathname)}
+            >
+              <span aria-hidden="true">☰</span>
+            </button>
             <Search channel={channel} />
           </>
         )}

@@ -8,6 +8,8 @@ describe('a requested change, in words', () => {
   it.each([
     [{ all: true }, { update: { total: { percent: 10 } } }, 'Every quota: total raised by 10\u00a0%.'],
     [{ status: 'expired' }, { delete: true }, 'Every expired quota: deleted.'],
+    [{ ids: [12] }, { delete: true }, 'Quota #12: deleted.'],
+    [{ ids: [12, 13], label: 'Trial' }, { delete: true }, 'Each of 2 chosen quotas: deleted.'],
     [{ owner: 7, cap: 'none' }, { reset: true }, 'Every quota of account 7 that pays: count set to 0.'],
     [
       { owner: 7, person: 3, label: 'Trial', cap: 'enforce', status: 'active' },

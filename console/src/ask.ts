@@ -20,6 +20,7 @@ export interface AskedFilter {
   readonly cap?: 'none' | 'enforce' | 'observe' | undefined
   readonly groupId?: number | undefined
   readonly follows?: number | undefined
+  readonly ids?: readonly number[] | undefined
 }
 
 /** A new total: an amount, or a change by units or by a percentage. */
@@ -41,7 +42,8 @@ export interface Words {
 
 /** `every active quota of account 7 whose label begins with “Trial”`. */
 function filterParts(filter: AskedFilter, { owner }: Pick<Words, 'owner'>): Part[] {
-  const { status, cap, label, person, groupId, follows } = filter
+  const { status, cap, label, person, groupId, follows, ids } = filter
+  if (ids !== undefined) return [ids.length === 1 ? `quota #${ids[0]}` : `each of ${amount(ids.length)} chosen quotas`]
   const parts: Part[] = [`every ${status === undefined ? '' : `${status} `}quota`]
   if (filter.owner !== undefined) parts.push(` of ${owner} ${filter.owner}`)
   if (groupId !== undefined) parts.push(` of group ${groupId} itself`)

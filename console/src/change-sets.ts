@@ -38,8 +38,9 @@ export function setsOf(client: ChannelClient): ChangeSets<Mail> {
   return APIS[client.name]
 }
 
-/** The filters of a list as the filter of a change set. */
-export function filterOf(client: ChannelClient, { owner, person, ...rest }: ManySearch): ChangeSetFilter<Mail> {
+/** The chosen quotas, or the filters of a list, as the filter of a change set. */
+export function filterOf(client: ChannelClient, { ids, owner, person, ...rest }: ManySearch): ChangeSetFilter<Mail> {
+  if (ids !== undefined) return { ids: [...ids] }
   const filter = given({ ...rest, ...client.peopleOf({ owner, person }) })
   return Object.keys(filter).length === 0 ? { all: true } : filter
 }

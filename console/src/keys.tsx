@@ -1,5 +1,6 @@
 import { useNavigate } from '@tanstack/react-router'
 import { type ReactNode, useEffect, useState } from 'react'
+import { flushSync } from 'react-dom'
 import type { ChannelName } from './channel-client.ts'
 import { Dialog } from './parts.tsx'
 
@@ -32,7 +33,7 @@ export function Keys({ channel }: { channel: ChannelName }): ReactNode {
       if (!on || isTyping(event.target) || document.querySelector('dialog[open]') !== null) return
       switch (event.key) {
         case '/':
-          document.querySelector<HTMLInputElement>('#search')?.focus()
+          toSearch()
           break
         case 'n':
           void navigate({ to: '/$channel/new', params: { channel }, search: {} })
@@ -77,6 +78,13 @@ export function Keys({ channel }: { channel: ChannelName }): ReactNode {
       )}
     </>
   )
+}
+
+function toSearch(): void {
+  const search = document.querySelector<HTMLInputElement>('#search')
+  // On a phone, and enlarged, it is in the menu.
+  if (search?.offsetParent === null) flushSync(() => document.querySelector<HTMLElement>('#menu')?.click())
+  search?.focus()
 }
 
 function moveFocus(step: number): void {

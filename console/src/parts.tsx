@@ -4,6 +4,7 @@ import { Link } from '@tanstack/react-router'
 import {
   createContext,
   Fragment,
+  type KeyboardEvent,
   type MouseEvent,
   useCallback,
   type SubmitEvent,
@@ -147,6 +148,9 @@ export function Screen({
 /** Has a screen been shown? */
 let begun = false
 
+/** Panels in it are folded on a phone: parts that few people look for there. */
+export const FoldedOnPhone = createContext(false)
+
 /** A part of a screen with a heading. */
 export function Panel({
   title,
@@ -163,16 +167,85 @@ export function Panel({
   children: ReactNode
 }): ReactNode {
   const id = useId()
+  const folds = useContext(FoldedOnPhone)
+  const [open, setOpen] = useState(false)
   return (
-    <section className="panel" id={anchor} aria-labelledby={id}>
+    <section className={`panel ${folds ? 'fold' : ''} ${open ? 'open' : ''}`} id={anchor} aria-labelledby={id}>
       <div className="head">
         <h2 id={id}>{title}</h2>
+        {folds && (
+          <button type="button" className="quiet on-phone" aria-expanded={open} onClick={() => setOpen(!open)}>
+            {open ? 'Hide' : 'Show'}
+            <span className="visually-hidden"> {title}</span>
+          </button>
+        )}
         {actions !== undefined && <div className="actions">{actions}</div>}
       </div>
       {hint !== undefined && <p className="hint">{hint}</p>}
       {children}
     </section>
   )
+}
+
+/** Filters; on a phone, folded behind a button with the number of those that are set. */
+export function Filtering({ of, children }: { of: object; children: ReactNode }): ReactNode {
+  const [open, setOpen] = useState(false)
+  const set = Object.keys(of).length
+  return (
+    <div className={open ? 'fold open' : 'fold'}>
+      <button type="button" className="on-phone" aria-expanded={open} onClick={() => setOpen(!open)}>
+        Filters{set > 0 && ` (${set} set)`}
+      </button>
+      {children}
+    </div>
+  )
+}
+
+/** A menu of secondary actions: buttons and links. A dialog that one opens stands outside of it. */
+export function More({ children }: { children: ReactNode }): ReactNode {
+  const [open, setOpen] = useState(false)
+  const place = useRef<HTMLDivElement>(null)
+  const id = useId()
+  useEffect(() => {
+    if (open) pressable(place.current)[1]?.focus()
+  }, [open])
+  /** The focus returns before an item acts, so that a dialog gives it back to the button. */
+  const close = (): void => {
+    setOpen(false)
+    pressable(place.current)[0]?.focus()
+  }
+  const press = (event: KeyboardEvent): void => {
+    const all = pressable(place.current)
+    const last = all.length - 1
+    const at = all.findIndex((one) => one === document.activeElement)
+    const next = { ArrowDown: at === last ? 1 : at + 1, ArrowUp: at <= 1 ? last : at - 1, Home: 1, End: last }[
+      event.key
+    ]
+    if (event.key === 'Escape' && open) close()
+    else if (next !== undefined && open) all[next]?.focus()
+    else if (event.key === 'ArrowDown') setOpen(true)
+    else return
+    event.preventDefault()
+  }
+  return (
+    <div
+      className="more"
+      ref={place}
+      onKeyDown={press}
+      onBlur={({ relatedTarget }) => place.current?.contains(relatedTarget) !== true && setOpen(false)}
+    >
+      <button type="button" aria-expanded={open} aria-controls={id} onClick={() => setOpen(!open)}>
+        More <span aria-hidden="true">▾</span>
+      </button>
+      <div id={id} className="menu" tabIndex={-1} hidden={!open} onClickCapture={close}>
+        {children}
+      </div>
+    </div>
+  )
+}
+
+function pressable(place: HTMLElement | null): HTMLElement[] {
+  return [...(place?.querySelectorAll<HTMLElement>('button, a') ?? [])]
 }
 
 /**
@@ -574,58 +647,98 @@ export interface Column<Row> {
   readonly folds?: boolean
 }
 
-/** A table that becomes a list of cards on a narrow screen; the roles keep it a table for screen readers. */
+/** The number of rows that a phone shows at first; style.css hides the others. */
+const FEW = { part: 3, page: 14 } as const
+
+/** The rows that are chosen, by their ids. */
+export interface Choice {
+  readonly ids: ReadonlySet<string | number>
+  readonly choose: (id: number, on: boolean) => void
+}
+
+/**
+ * A table that becomes a list of cards on a narrow screen; the roles keep it a table for screen readers.
+ * @param as a table that is the page shows more rows on a phone than one that is a part of it
+ * @param choice adds a check box to each row, which bears the row's id as its name
+ */
 export function Table<Row>({
   caption,
   columns,
   rows,
   idOf,
+  as = 'part',
+  choice,
 }: {
   caption: string
   columns: readonly Column<Row>[]
   rows: readonly Row[]
   idOf: (row: Row) => string | number
+  as?: keyof typeof FEW
+  choice?: Choice | undefined
 }): ReactNode {
+  const [all, setAll] = useState(false)
   const [unfolded, setUnfolded] = useState<readonly (string | number)[]>([])
   const foldable = columns.some(({ folds }) => folds === true)
   const toggle = (id: string | number) => () =>
     setUnfolded(unfolded.includes(id) ? unfolded.filter((one) => one !== id) : [...unfolded, id])
   return (
-    <table role="table">
-      <caption className="visually-hidden">{caption}</caption>
-      <thead role="rowgroup">
-        <tr role="row">
-          {columns.map(({ head, className }) => (
-            <th key={head} role="columnheader" scope="col" className={className}>
-              {head}
-            </th>
-          ))}
-        </tr>
-      </thead>
-      <tbody role="rowgroup">
-        {rows.map((row) => {
-          const id = idOf(row)
-          const whole = unfolded.includes(id)
-          return (
-            <tr key={id} role="row" data-row={id} className={whole ? 'unfolded' : undefined} onClick={openRow}>
-              {columns.map(({ head, cell, className = '', folds = false }) => (
-                <td key={head} role="cell" data-head={head} className={folds ? `${className} folds` : className}>
-                  <div className="cell">{cell(row)}</div>
-                </td>
-              ))}
-              {foldable && (
-                <td role="cell" className="unfold">
-                  <button type="button" className="quiet" aria-expanded={whole} onClick={toggle(id)}>
-                    {whole ? 'Less' : 'More'}
-                    <span className="visually-hidden"> of {id}</span>
-                  </button>
-                </td>
-              )}
-            </tr>
-          )
-        })}
-      </tbody>
-    </table>
+    <>
+      <table role="table" className={all ? undefined : `few-${as}`}>
+        <caption className="visually-hidden">{caption}</caption>
+        <thead role="rowgroup">
+          <tr role="row">
+            {choice !== undefined && (
+              <th role="columnheader" scope="col">
+                <span className="visually-hidden">Chosen</span>
+              </th>
+            )}
+            {columns.map(({ head, className }) => (
+              <th key={head} role="columnheader" scope="col" className={className}>
+                {head}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody role="rowgroup">
+          {rows.map((row) => {
+            const id = idOf(row)
+            const whole = unfolded.includes(id)
+            return (
+              <tr key={id} role="row" data-row={id} className={whole ? 'unfolded' : undefined} onClick={openRow}>
+                {choice !== undefined && (
+                  <td role="cell" className="choose">
+                    <input
+                      type="checkbox"
+                      aria-label={`Choose ${id}`}
+                      checked={choice.ids.has(id)}
+                      onChange={(event) => choice.choose(Number(id), event.target.checked)}
+                    />
+                  </td>
+                )}
+                {columns.map(({ head, cell, className = '', folds = false }) => (
+                  <td key={head} role="cell" data-head={head} className={folds ? `${className} folds` : className}>
+                    <div className="cell">{cell(row)}</div>
+                  </td>
+                ))}
+                {foldable && (
+                  <td role="cell" className="unfold">
+                    <button type="button" className="quiet" aria-expanded={whole} onClick={toggle(id)}>
+                      {whole ? 'Less' : 'More'}
+                      <span className="visually-hidden"> of {id}</span>
+                    </button>
+                  </td>
+                )}
+              </tr>
+            )
+          })}
+        </tbody>
+      </table>
+      {!all && rows.length > FEW[as] && (
+        <button type="button" className="on-phone" onClick={() => setAll(true)}>
+          Show {amount(rows.length - FEW[as])} more<span className="visually-hidden"> of: {caption}</span>
+        </button>
+      )}
+    </>
   )
 }
 
@@ -756,12 +869,14 @@ export function Csv({ of, file }: { of?: string; file: () => Promise<void> }): R
 export function Download({
   name,
   short,
+  quiet = short !== undefined,
   file,
 }: {
   /** The text of the button. */
   name: string
   /** A part of the name; shown alone, in a quiet button. */
   short?: string
+  quiet?: boolean
   /** Fetches and saves the file. */
   file: () => Promise<void>
 }): ReactNode {
@@ -773,7 +888,7 @@ export function Download({
     <>
       <button
         type="button"
-        className={short === undefined ? undefined : 'quiet'}
+        className={quiet ? 'quiet' : undefined}
         aria-label={short === undefined || fetched.isPending ? undefined : name}
         title={short === undefined ? undefined : name}
         aria-disabled={fetched.isPending}
@@ -893,6 +1008,7 @@ export function NumberField({
   hint,
   error,
   className,
+  autoFocus,
 }: {
   label: string
   text: string
@@ -902,6 +1018,7 @@ export function NumberField({
   /** Another mistake, shown if the number is valid or the field is empty. */
   error?: string | undefined
   className?: string
+  autoFocus?: boolean | undefined
 }): ReactNode {
   const wrong = text.trim() === '' || reading.value !== undefined ? undefined : reading.mistake
   const understood = reading.value === undefined ? undefined : reading.shown
@@ -922,6 +1039,7 @@ export function NumberField({
           {...ids}
           inputMode="numeric"
           autoComplete="off"
+          autoFocus={autoFocus}
           value={text}
           onChange={(event) => onText(event.target.value)}
         />

@@ -24,6 +24,18 @@ export function numberOf(value: unknown): number | undefined {
   return found > 0 && Number.isSafeInteger(found) ? found : undefined
 }
 
+/** The maximum number of ids in a filter of the service. */
+export const MAX_CHOSEN = 1_000
+
+/** Reads different ids between commas. The service refuses none, and too many: neither may become a whole list. */
+function idsOf(value: unknown): readonly number[] | undefined {
+  if (value === undefined) return undefined
+  const ids = String(value)
+    .split(',')
+    .flatMap((one) => numberOf(one) ?? [])
+  return [...new Set(ids)]
+}
+
 function text(value: unknown): string | undefined {
   return typeof value === 'string' && value !== '' ? value : undefined
 }
@@ -75,10 +87,10 @@ export const quotasSearch = (raw: Raw) =>
     follows: numberOf(raw['follows']),
     deleted: raw['deleted'] === 'true' || raw['deleted'] === true ? (true as const) : undefined,
   })
-/** Selects the quotas of a change set, by the filters of a list. */
+/** Selects the quotas of a change set: the chosen ones, or all of a list by its filters. */
 export const manySearch = (raw: Raw) => {
   const { owner, person, status, label, cap, groupId, follows } = quotasSearch(raw)
-  return defined({ owner, person, status, label, cap, groupId, follows })
+  return defined({ ids: idsOf(raw['ids']), owner, person, status, label, cap, groupId, follows })
 }
 export const changeSetsSearch = (raw: Raw) =>
   defined({ state: oneOf(SET_STATES, raw['state']), before: numberOf(raw['before']) })

@@ -127,6 +127,11 @@ export const field = (page: Page | Locator, name: string) => page.getByLabel(nam
 export const heading = (page: Page, name: string | RegExp) => page.getByRole('heading', { level: 1, name })
 export const button = (page: Page, name: string | RegExp) =>
   page.getByRole('button', { name, exact: typeof name === 'string' })
+/** Presses a secondary action, which a menu holds. */
+export async function pressInMenu(page: Page, name: string): Promise<void> {
+  await button(page, 'More').click()
+  await page.locator('.menu').getByText(name, { exact: true }).click()
+}
 export const panel = (page: Page, name: string) => page.getByRole('region', { name, exact: true })
 export const storageOf = async (page: Page): Promise<string> =>
   page.evaluate<string>('JSON.stringify([{ ...sessionStorage }, { ...localStorage }, document.cookie])')

@@ -98,10 +98,11 @@ function changeOf({ what, chosen, how, typed }: Draft): Change {
   return { update: { ...settings, ...total } } as Change
 }
 
-/** Requests a change of all quotas that a list's filters select. A preview of it is shown before it is applied. */
+/** Requests a change of chosen quotas, or of all that a list's filters select, and shows its preview. */
 export function ChangeManyScreen({ client, search }: { client: ChannelClient; search: ManySearch }): ReactNode {
   const navigate = useNavigate()
   const here = useStillHere()
+  const { ids, ...filter } = search
   const name = manyDraft(client, search)
   const [draft, found, set, clear] = useDraft<Draft>(name, fresh)
   const [tried, setTried] = useState(false)
@@ -109,7 +110,8 @@ export function ChangeManyScreen({ client, search }: { client: ChannelClient; se
   const wrong = tried ? own : {}
   const asked = useQuery({
     queryKey: [client.name, 'quotas', { ...search, count: true }],
-    queryFn: ({ signal }) => client.quotas({ ...search, page: 1, pageSize: 1 }, signal),
+    queryFn: ({ signal }) => client.quotas({ ...filter, page: 1, pageSize: 1 }, signal),
+    enabled: ids === undefined,
   })
   const preview = useMutation({
     mutationFn: async (sent: Draft) =>
@@ -134,7 +136,7 @@ export function ChangeManyScreen({ client, search }: { client: ChannelClient; se
   }
   const { data } = asked
   return (
-    <Screen title={`Change many ${client.title} quotas`}>
+    <Screen title={`Change many ${client.title} quotas`} takesFocus={false}>
       {found && (
         <p className="notice" role="status">
           What you typed before is still here.
@@ -191,6 +193,7 @@ export function ChangeManyScreen({ client, search }: { client: ChannelClient; se
           {preview.error !== null && <Failure error={preview.error} />}
           <p className="muted">
             {data !== undefined &&
+              ids === undefined &&
               `${data.totalRelation === 'recent' ? 'About ' : ''}${amount(data.total)} ${data.total === 1 ? 'quota is' : 'quotas are'} found now. `}
             Nothing is changed yet: you see first what would become of each.
           </p>
@@ -202,12 +205,12 @@ export function ChangeManyScreen({ client, search }: { client: ChannelClient; se
               type="button"
               onClick={() => {
                 clear()
-                void navigate({ to: '/$channel/quotas', params: { channel: client.name }, search })
+                void navigate({ to: '/$channel/quotas', params: { channel: client.name }, search: filter })
               }}
             >
               Cancel
             </button>
-            <Link to="/$channel/quotas" params={{ channel: client.name }} search={search}>
+            <Link to="/$channel/quotas" params={{ channel: client.name }} search={filter}>
               Choose other quotas
             </Link>
           </div>
@@ -267,6 +270,7 @@ function Settings({
             reading={readBy(how, typed.total)}
             onText={set('total')}
             error={wrong.total}
+            autoFocus
           />
           <Field label="How">
             {(ids) => (

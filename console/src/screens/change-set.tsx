@@ -22,7 +22,19 @@ import { type ChannelClient, given } from '../channel-client.ts'
 import { exportRows } from '../download.ts'
 import { amount, counted } from '../amount.ts'
 import { Time } from '../format.tsx'
-import { announce, Confirm, Download, Failure, Loaded, OwnerLink, Panel, QuotaLink, Screen, Table } from '../parts.tsx'
+import {
+  announce,
+  Confirm,
+  Download,
+  Failure,
+  Label,
+  Loaded,
+  OwnerLink,
+  Panel,
+  QuotaLink,
+  Screen,
+  Table,
+} from '../parts.tsx'
 import { type ChangeSetSearch, SET_OUTCOMES } from '../search.ts'
 import { leftText, type Look, lookedAgain, secondsLeft } from '../time-left.ts'
 import { draftOf, keepDraft } from '../use-draft.ts'
@@ -143,12 +155,14 @@ function Standing({ client, set, at }: { client: ChannelClient; set: ChangeSet; 
         {counts.conflict + counts.invalid > 0 && (
           <Download
             name={`Download what failed (${amount(counts.conflict + counts.invalid)})`}
+            quiet
             file={async () => exportRows(client, set.id, ['conflict', 'invalid'], 'failed')}
           />
         )}
         {counts.kept > 0 && (
           <Download
             name={`Download what was kept (${amount(counts.kept)})`}
+            quiet
             file={async () => exportRows(client, set.id, ['kept'], 'kept')}
           />
         )}
@@ -239,6 +253,7 @@ function Ready({ client, set }: { client: ChannelClient; set: ChangeSet }): Reac
         {counts.invalid + counts.conflict > 0 && (
           <Download
             name={`Download what is not possible (${amount(counts.invalid + counts.conflict)})`}
+            quiet
             file={async () => exportRows(client, set.id, ['invalid', 'conflict'], 'failed')}
           />
         )}
@@ -451,6 +466,7 @@ function Rows({ client, set, search }: { client: ChannelClient; set: ChangeSet; 
               caption={set.state === 'ready' ? 'What would become of each' : 'What became of each'}
               rows={items}
               idOf={({ row }) => row}
+              as="page"
               columns={columnsOf(client, set)}
             />
           </div>
@@ -497,6 +513,7 @@ function columnsOf(client: ChannelClient, set: ChangeSet) {
       },
       folds: true,
     },
+    { head: 'Label', cell: ({ label }: Row) => <Label text={label} /> },
     {
       head: 'Before and after',
       cell: ({ action, before, after, outcome }: Row) =>

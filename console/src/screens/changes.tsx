@@ -14,6 +14,7 @@ import {
   Dialog,
   Csv,
   Field,
+  Filtering,
   Loaded,
   NumberField,
   QuotaLink,
@@ -33,8 +34,10 @@ export function ChangeTable({
   known = rows,
   quotas = true,
   brief = false,
+  as,
 }: {
   client: ChannelClient
+  as?: 'page'
   rows: readonly Change[]
   /** Changes that may have undone one of the rows. */
   known?: readonly Change[]
@@ -43,6 +46,7 @@ export function ChangeTable({
 }): ReactNode {
   return (
     <Table
+      {...(as === undefined ? {} : { as })}
       caption="Changes, newest first"
       rows={rows}
       idOf={({ id }) => id}
@@ -377,13 +381,17 @@ export function ChangesScreen({ client, search }: { client: ChannelClient; searc
       title={`${client.title}: changes`}
       actions={<Csv file={async () => (await import('../download.ts')).exportChanges(client, filter)} />}
     >
-      <ChangeFilters key={JSON.stringify(filter)} client={client} filter={filter} />
+      <Filtering of={filter}>
+        <ChangeFilters key={JSON.stringify(filter)} client={client} filter={filter} />
+      </Filtering>
       <Loaded
         of={asked}
         isEmpty={({ items }) => items.length === 0}
         empty={Object.keys(filter).length > 0 ? 'No change matches these filters.' : 'Nobody has changed anything yet.'}
       >
-        {({ items }) => <ChangeTable client={client} rows={items} known={[...items, ...(latest.data?.items ?? [])]} />}
+        {({ items }) => (
+          <ChangeTable client={client} as="page" rows={items} known={[...items, ...(latest.data?.items ?? [])]} />
+        )}
       </Loaded>
       <nav className="pager" aria-label="Pages">
         {before !== undefined && (

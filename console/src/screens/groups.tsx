@@ -12,10 +12,12 @@ import {
   Confirm,
   Failure,
   Field,
+  FoldedOnPhone,
   fieldErrors,
   GroupLink,
   Label,
   Loaded,
+  More,
   OwnerLink,
   Panel,
   QuotaLink,
@@ -259,12 +261,14 @@ function GroupActions({ client, group }: { client: ChannelClient; group: Group }
       >
         New quota
       </Link>
-      <button type="button" onClick={() => setAsking('edit')}>
-        Edit
-      </button>
-      <button type="button" className="danger" onClick={() => setAsking('delete')}>
-        Delete
-      </button>
+      <More>
+        <button type="button" onClick={() => setAsking('edit')}>
+          Edit
+        </button>
+        <button type="button" className="danger" onClick={() => setAsking('delete')}>
+          Delete
+        </button>
+      </More>
       {asking === 'edit' && <GroupForm client={client} group={group} onClose={close} />}
       {asking === 'delete' && (
         <Confirm
@@ -401,9 +405,11 @@ function GroupBody({ client, group, search }: { client: ChannelClient; group: Gr
           )}
         </Loaded>
       </Panel>
-      {shared?.map((quota) => (
-        <UsageByDay key={quota.id} client={client} of={{ quotaId: quota.id }} limits={[quota]} />
-      ))}
+      <FoldedOnPhone value>
+        {shared?.map((quota) => (
+          <UsageByDay key={quota.id} client={client} of={{ quotaId: quota.id }} limits={[quota]} />
+        ))}
+      </FoldedOnPhone>
     </>
   )
 }

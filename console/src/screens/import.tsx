@@ -141,7 +141,9 @@ export function ImportScreen({ client }: { client: ChannelClient }): ReactNode {
                 accept=".csv,.tsv,.txt,text/csv"
                 onChange={(event) => {
                   check.reset()
-                  setFile(event.target.files?.[0])
+                  const [chosen] = event.target.files ?? []
+                  setFile(chosen)
+                  if (chosen !== undefined) check.mutate({ sent: { ...draft, key: newKey() }, of: chosen })
                   // Lets the person choose the same file again after correcting it.
                   event.target.value = ''
                 }}

@@ -47,7 +47,12 @@ export function Ledger({
             {...(last === undefined ? {} : { last })}
           />
           {asked.hasNextPage && (
-            <button type="button" aria-disabled={asked.isFetchingNextPage} onClick={() => void asked.fetchNextPage()}>
+            <button
+              type="button"
+              className="older"
+              aria-disabled={asked.isFetchingNextPage}
+              onClick={() => void asked.fetchNextPage()}
+            >
               {asked.isFetchingNextPage ? 'Loading…' : `Show ${ROWS} older ones`}
             </button>
           )}

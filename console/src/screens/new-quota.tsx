@@ -147,6 +147,7 @@ export function NewQuotaScreen({ client, search }: { client: ChannelClient; sear
   const wrong: Readonly<Partial<Record<string, string | undefined>>> = tried ? own : {}
   const shown = (name: string): string | undefined => wrong[name] ?? refused[name]
   const form = useRef<HTMLFormElement>(null)
+  const [startsAtOwner] = useState(ofOwner && draft.owner === '')
   /** Has the form no mistake? Otherwise it shows them. */
   const isReady = (): boolean => {
     setTried(true)
@@ -159,7 +160,7 @@ export function NewQuotaScreen({ client, search }: { client: ChannelClient; sear
     if (isReady() && !save.isPending) save.mutate({ ...draft, typed, used })
   }
   return (
-    <Screen title={`New ${client.title} quota`}>
+    <Screen title={`New ${client.title} quota`} takesFocus={!startsAtOwner}>
       {found && (
         <p className="notice" role="status">
           What you typed before is still here, and not saved yet.
@@ -175,6 +176,7 @@ export function NewQuotaScreen({ client, search }: { client: ChannelClient; sear
                 reading={readId(draft.owner)}
                 onText={(owner) => set({ owner })}
                 error={shown('owner') ?? refused['accountId']}
+                autoFocus={startsAtOwner}
               />
               {client.namesPerson && (
                 <NumberField

@@ -29,8 +29,10 @@ import {
   Confirm,
   Csv,
   Failure,
+  FoldedOnPhone,
   Label,
   Loaded,
+  More,
   NumberField,
   Panel,
   QuotaLink,
@@ -85,12 +87,14 @@ export function OwnerScreen({ client, owner }: { client: ChannelClient; owner: n
           <button type="button" className="primary" onClick={() => setToppingUp(true)}>
             Top up
           </button>
-          <Link className="button" to="/$channel/new" params={{ channel: client.name }} search={{ owner }}>
-            New quota
-          </Link>
-          <button type="button" onClick={() => setSendingLink(true)}>
-            Send a link
-          </button>
+          <More>
+            <Link to="/$channel/new" params={{ channel: client.name }} search={{ owner }}>
+              New quota
+            </Link>
+            <button type="button" onClick={() => setSendingLink(true)}>
+              Send a link
+            </button>
+          </More>
         </>
       }
     >
@@ -177,34 +181,36 @@ export function OwnerScreen({ client, owner }: { client: ChannelClient; owner: n
           )}
         </Loaded>
       </Panel>
-      <PassedThresholds client={client} of={{ owner }} />
-      <Panel title="Open holds" hint="Units that are held until they are committed, released, or their time is over.">
-        <Holds client={client} owner={owner} />
-      </Panel>
-      <UsageByDay client={client} of={{ owner }} limits={quotas.data?.filter(({ cap }) => cap === 'enforce')} />
-      <Panel
-        title="Refusals by hour"
-        hint={`The last ${HOURS} hours.`}
-        actions={
-          <Csv
-            of="refusals"
-            file={async () => (await import('../download.ts')).exportRefusals(client, owner, week[0] ?? '')}
-          />
-        }
-      >
-        <Loaded of={refused} isEmpty={(rows) => rows.length === 0} empty="Nothing was refused.">
-          {(rows) => <RefusalChart rows={rows} hours={hours} />}
-        </Loaded>
-      </Panel>
-      <Panel
-        title="Ledger"
-        hint="Every consume and every hold, newest first."
-        actions={
-          <Csv of="ledger" file={async () => (await import('../download.ts')).exportLedger(client, { owner })} />
-        }
-      >
-        <Ledger client={client} of={{ owner }} empty="Nothing was spent or held yet." />
-      </Panel>
+      <FoldedOnPhone value>
+        <PassedThresholds client={client} of={{ owner }} />
+        <Panel title="Open holds" hint="Units that are held until they are committed, released, or their time is over.">
+          <Holds client={client} owner={owner} />
+        </Panel>
+        <UsageByDay client={client} of={{ owner }} limits={quotas.data?.filter(({ cap }) => cap === 'enforce')} />
+        <Panel
+          title="Refusals by hour"
+          hint={`The last ${HOURS} hours.`}
+          actions={
+            <Csv
+              of="refusals"
+              file={async () => (await import('../download.ts')).exportRefusals(client, owner, week[0] ?? '')}
+            />
+          }
+        >
+          <Loaded of={refused} isEmpty={(rows) => rows.length === 0} empty="Nothing was refused.">
+            {(rows) => <RefusalChart rows={rows} hours={hours} />}
+          </Loaded>
+        </Panel>
+        <Panel
+          title="Ledger"
+          hint="Every consume and every hold, newest first."
+          actions={
+            <Csv of="ledger" file={async () => (await import('../download.ts')).exportLedger(client, { owner })} />
+          }
+        >
+          <Ledger client={client} of={{ owner }} empty="Nothing was spent or held yet." />
+        </Panel>
+      </FoldedOnPhone>
     </Screen>
   )
 }

@@ -24,8 +24,10 @@ import {
   Confirm,
   Csv,
   Failure,
+  FoldedOnPhone,
   Label,
   Loaded,
+  More,
   OwnerLink,
   Panel,
   QuotaLink,
@@ -346,23 +348,25 @@ function Actions({ client, quota }: { client: ChannelClient; quota: Quota }): Re
   return (
     <>
       {quota.cap !== null && <SwitchCap client={client} quota={quota} />}
-      {quota.status === 'disabled' ? (
-        <button type="button" onClick={ask('enable')}>
-          Enable
+      <More>
+        {quota.status === 'disabled' ? (
+          <button type="button" onClick={ask('enable')}>
+            Enable
+          </button>
+        ) : (
+          <button type="button" onClick={ask('disable')}>
+            Disable
+          </button>
+        )}
+        {!isForEach(quota) && (
+          <button type="button" onClick={ask('reset')}>
+            Reset
+          </button>
+        )}
+        <button type="button" className="danger" onClick={ask('delete')}>
+          Delete
         </button>
-      ) : (
-        <button type="button" onClick={ask('disable')}>
-          Disable
-        </button>
-      )}
-      {!isForEach(quota) && (
-        <button type="button" onClick={ask('reset')}>
-          Reset
-        </button>
-      )}
-      <button type="button" className="danger" onClick={ask('delete')}>
-        Delete
-      </button>
+      </More>
       {asking?.what === 'disable' && (
         <Confirm
           title={`Disable quota ${id}?`}
@@ -498,20 +502,22 @@ function History({ client, id, quota }: { client: ChannelClient; id: number; quo
           {({ items }) => <ChangeTable client={client} rows={items} quotas={false} />}
         </Loaded>
       </Panel>
-      <UsageByDay
-        client={client}
-        of={{ quotaId: id }}
-        limits={quota === undefined || isForEach(quota) ? [] : [quota]}
-      />
-      <Panel
-        title="Usage"
-        hint="The operations that it paid for, or counted, newest first."
-        actions={
-          <Csv of="usage" file={async () => (await import('../download.ts')).exportLedger(client, { quotaId: id })} />
-        }
-      >
-        <Ledger client={client} of={{ quotaId: id }} empty="Nothing was spent or held of it yet." />
-      </Panel>
+      <FoldedOnPhone value>
+        <UsageByDay
+          client={client}
+          of={{ quotaId: id }}
+          limits={quota === undefined || isForEach(quota) ? [] : [quota]}
+        />
+        <Panel
+          title="Usage"
+          hint="The operations that it paid for, or counted, newest first."
+          actions={
+            <Csv of="usage" file={async () => (await import('../download.ts')).exportLedger(client, { quotaId: id })} />
+          }
+        >
+          <Ledger client={client} of={{ quotaId: id }} empty="Nothing was spent or held of it yet." />
+        </Panel>
+      </FoldedOnPhone>
     </>
   )
 }

@@ -9,9 +9,11 @@ import {
   announce,
   Badge,
   CapBadge,
+  type Choice,
   Csv,
   Failure,
   Field,
+  Filtering,
   GroupLink,
   Label,
   Loaded,
@@ -22,7 +24,7 @@ import {
   Table,
   UsageBar,
 } from '../parts.tsx'
-import { CAP_FILTERS, STATUSES, type QuotasSearch } from '../search.ts'
+import { CAP_FILTERS, MAX_CHOSEN, STATUSES, type QuotasSearch } from '../search.ts'
 import { readId } from '../whole-number.ts'
 
 const PAGE_SIZE = 50
@@ -94,15 +96,19 @@ export function QuotaTable({
   caption,
   owners = true,
   last,
+  ...more
 }: {
   client: ChannelClient
   rows: readonly Quota[]
   caption: string
   owners?: boolean
   last?: (quota: Quota) => ReactNode
+  as?: 'page'
+  choice?: Choice | undefined
 }): ReactNode {
   return (
     <Table
+      {...more}
       caption={caption}
       rows={rows}
       idOf={(quota) => quota.id}
@@ -163,6 +169,15 @@ export function QuotasScreen({ client, search }: { client: ChannelClient; search
       await queries.invalidateQueries({ queryKey: [client.name] })
     },
   })
+  const [chosen, setChosen] = useState<ReadonlySet<number>>(new Set())
+  // Chosen quotas stay chosen on other pages, not in another list.
+  const [list, setList] = useState(filter)
+  if (JSON.stringify(list) !== JSON.stringify(filter)) {
+    setList(filter)
+    setChosen(new Set())
+  }
+  const choose = (ids: readonly number[], on: boolean): void =>
+    setChosen(new Set(on ? [...chosen, ...ids] : [...chosen].filter((id) => !ids.includes(id))))
   const go = (next: QuotasSearch): void =>
     void navigate({ to: '/$channel/quotas', params: { channel: client.name }, search: next })
   const { items = [], total = 0 } = asked.data ?? {}
@@ -193,7 +208,9 @@ export function QuotasScreen({ client, search }: { client: ChannelClient; search
         </>
       }
     >
-      <Filters key={JSON.stringify(filter)} client={client} filter={filter} onChange={go} />
+      <Filtering of={filter}>
+        <Filters key={JSON.stringify(filter)} client={client} filter={filter} onChange={go} />
+      </Filtering>
       {restore.error !== null && <Failure error={restore.error} />}
       <Loaded
         of={asked}
@@ -223,13 +240,15 @@ export function QuotasScreen({ client, search }: { client: ChannelClient; search
                 {filter.follows !== undefined && `: the counts that follow #${filter.follows}`}
                 {beforeId === undefined ? ` · page ${amount(pageNumber)}` : ` · below #${beforeId}`}
               </p>
-              <OfAll client={client} filter={filter} of={data} />
+              <OfAll client={client} filter={filter} of={data} chosen={chosen} choose={choose} />
             </div>
             <div className={asked.isPlaceholderData ? 'stale' : undefined}>
               <QuotaTable
                 client={client}
+                as="page"
                 rows={data.items}
                 caption={`${client.title} quotas, newest first`}
+                choice={filter.deleted === true ? undefined : { ids: chosen, choose: (id, on) => choose([id], on) }}
                 {...(filter.deleted === true
                   ? {
                       last: (quota: Quota) => (
@@ -281,28 +300,64 @@ export function QuotasScreen({ client, search }: { client: ChannelClient; search
 
 type Filter = Omit<QuotasSearch, 'page' | 'beforeId'>
 
-/** The actions on all quotas that the filters select, on all pages. */
+/** The actions on the chosen quotas, and on all that the filters select, on all pages. */
 function OfAll({
   client,
   filter,
-  of: { total, totalRelation },
+  of: { items, total, totalRelation },
+  chosen,
+  choose,
 }: {
   client: ChannelClient
   filter: Filter
-  of: Pick<QuotaPage, 'total' | 'totalRelation'>
+  of: QuotaPage
+  chosen: ReadonlySet<number>
+  choose: (ids: readonly number[], on: boolean) => void
 }): ReactNode {
   const { deleted, ...shown } = filter
+  const here = items.map(({ id }) => id)
+  const count = here.filter((id) => chosen.has(id)).length
   const about = totalRelation === 'recent' ? 'about ' : ''
   return (
-    <div className="actions">
+    <>
       {deleted !== true && (
-        <Link className="button" to="/$channel/change-sets/new" params={{ channel: client.name }} search={shown}>
-          Change all {about}
-          {amount(total)}
-        </Link>
+        <label className="check">
+          <input
+            type="checkbox"
+            ref={(box) => {
+              if (box !== null) box.indeterminate = count > 0 && count < here.length
+            }}
+            checked={count === here.length}
+            onChange={(event) => choose(here, event.target.checked)}
+          />
+          Select all on this page
+        </label>
       )}
-      <Csv file={async () => (await import('../download.ts')).exportQuotas(client, filter)} />
-    </div>
+      <div className="actions">
+        {chosen.size > 0 && chosen.size <= MAX_CHOSEN && (
+          <Link
+            className="button primary"
+            to="/$channel/change-sets/new"
+            params={{ channel: client.name }}
+            search={{ ...shown, ids: [...chosen].sort((a, b) => a - b) }}
+          >
+            Change the {amount(chosen.size)} chosen
+          </Link>
+        )}
+        {chosen.size > MAX_CHOSEN && (
+          <span>
+            {amount(chosen.size)} chosen; at most {amount(MAX_CHOSEN)}
+          </span>
+        )}
+        {deleted !== true && (
+          <Link className="button" to="/$channel/change-sets/new" params={{ channel: client.name }} search={shown}>
+            Change all {about}
+            {amount(total)}
+          </Link>
+        )}
+        <Csv file={async () => (await import('../download.ts')).exportQuotas(client, filter)} />
+      </div>
+    </>
   )
 }
 
