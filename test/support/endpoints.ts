@@ -7,7 +7,7 @@ import { Webhooks } from '../../src/webhook/webhooks.js'
 import type { TestApp } from './app.js'
 import { type Body, bodyOf, fresh } from './quota-api.js'
 
-const PATIENCE_MS = 8_000
+const PATIENCE_MS = 60_000
 
 /** Waits for what a condition finds, on a machine that may be busy. */
 export async function until<T>(

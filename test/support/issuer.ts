@@ -40,6 +40,8 @@ export class Issuer {
 
   static async start(now: () => number): Promise<Issuer> {
     const server = createServer()
+    // On a busy machine, a connection could end in the moment in which it is used again.
+    server.keepAliveTimeout = 0
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
     const issuer = new Issuer(`http://127.0.0.1:${(server.address() as AddressInfo).port}/realm`, now)
     server.on('request', (request, response) => {
