@@ -41,7 +41,7 @@ export default class LongestFirst extends Sequencer {
 function guess(path) {
   const [subject] = basename(path).split('-spec')
   if (Object.hasOwn(WAITING, subject)) return WAITING[subject] * 1000
-  return sizeWithContracts(path) * (/\.(e2e|slow)-spec\.ts$/.test(path) ? 1 : SPEC_SHARE)
+  return sizeWithContracts(path) * (/\.(e2e|full|slow)-spec\.ts$/.test(path) ? 1 : SPEC_SHARE)
 }
 
 function sizeWithContracts(path) {

@@ -3,6 +3,8 @@
  * `npm run test:all` runs every suite, also `*.full-spec.ts` and `*.slow-spec.ts`, on each database for both channels.
  * Further arguments go to Jest: `npm test -- -t "draw-down"`.
  *
+ * AFTER_NPM_TEST     1: `npm run test:all` leaves out what `npm test` runs: of its suites, the other stores and channels
+ *                    run, and the loads that it shortens
  * TEST_DATABASE_URL  a MariaDB or MySQL server on which suites may create databases; default: a throwaway MariaDB, if one is installed
  * TEST_SERVER_ARGS   further options of the throwaway MariaDB, such as `--character-set-server=latin1`
  * REQUIRE_DATABASES  such as `sqlite,mariadb`: fail if one of these cannot be tested
@@ -95,7 +97,7 @@ async function main() {
       ...jestArguments,
     ],
     {
-      QUOTA_SUITES: all ? 'all' : 'guard',
+      QUOTA_SUITES: !all ? 'guard' : process.env.AFTER_NPM_TEST === '1' ? 'rest' : 'all',
       ...(url ? { TEST_DATABASE_URL: url } : {}),
     },
   )

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { TestApp } from './support/app.js'
-import { onEveryStore, type Store } from './support/store.js'
-import { fresh, tally, times, totalQuota, type Wire, WIRES } from './support/wire.js'
+import { forSharedRules, type Store } from './support/store.js'
+import { fresh, tally, times, totalQuota, type Wire } from './support/wire.js'
 
 interface Result {
   readonly status: number
@@ -9,7 +9,7 @@ interface Result {
   readonly problem?: { readonly code: string; readonly errors?: { readonly field: string }[] }
 }
 
-onEveryStore('a batch', (kind) => {
+forSharedRules('a batch', (kind, channels) => {
   let store: Store
   let app: TestApp
   let owner = 0
@@ -42,7 +42,7 @@ onEveryStore('a batch', (kind) => {
     results.map(({ status, replayed, problem }) => `${status} ${problem?.code ?? String(replayed)}`)
 
   it.each([3, 8])('of 1,000, %d of one sender at once, is done and not refused', async (batches) => {
-    const [wire] = WIRES
+    const [wire] = channels as [Wire]
     const ownerId = await made(wire, 100_000)
     const all = await Promise.all(
       times(batches).map(async (one) =>
@@ -56,7 +56,7 @@ onEveryStore('a batch', (kind) => {
     expect(tally(all.flatMap(told))).toEqual({ '200 false': batches * 1_000 })
   })
 
-  describe.each(WIRES)('of $channel', (wire) => {
+  describe.each(channels)('of $channel', (wire) => {
     it('decides items with one key in order, whatever owners they name', async () => {
       const seen: string[] = []
       for (const round of times(40)) {

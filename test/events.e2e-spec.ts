@@ -2,9 +2,9 @@ import { afterAll, afterEach, beforeAll, describe } from '@jest/globals'
 import { TestApp } from './support/app.js'
 import { eventsContract } from './support/events.contract.js'
 import { START, stopSweepers } from './support/quota-api.js'
-import { forEveryChannel, type Store } from './support/store.js'
+import { forSharedRules, type Store } from './support/store.js'
 
-forEveryChannel('events', (kind, channels) => {
+forSharedRules('events', (kind, channels) => {
   let store: Store
   let app: TestApp
 

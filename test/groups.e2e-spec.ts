@@ -1,13 +1,12 @@
 import { afterAll, afterEach, beforeAll, describe, expect } from '@jest/globals'
 import { TestApp } from './support/app.js'
-import { MAIL_API, SMS_API } from './support/channel-api.js'
 import { countContract } from './support/count.contract.js'
 import { groupContract } from './support/group.contract.js'
 import { START, stopSweepers, stopUpkeep } from './support/quota-api.js'
-import { onEveryStore, type Store } from './support/store.js'
+import { forSharedRules, type Store } from './support/store.js'
 import { contradictionsOf } from './support/verify.js'
 
-onEveryStore('groups', (kind) => {
+forSharedRules('groups', (kind, channels) => {
   let store: Store
   let app: TestApp
 
@@ -29,13 +28,8 @@ onEveryStore('groups', (kind) => {
     await store.drop()
   })
 
-  describe('of mail', () => {
-    groupContract(MAIL_API, () => app)
-    countContract(MAIL_API, () => app)
-  })
-
-  describe('of SMS', () => {
-    groupContract(SMS_API, () => app)
-    countContract(SMS_API, () => app)
+  describe.each(channels)('of $name', (api) => {
+    groupContract(api, () => app)
+    countContract(api, () => app)
   })
 })

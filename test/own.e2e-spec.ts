@@ -4,7 +4,7 @@ import { hashOf, newToken } from '../src/auth/token.js'
 import { type As, authTokens, type Sent, TestApp } from './support/app.js'
 import { bodyOf, fresh, refusal } from './support/quota-api.js'
 import { it } from './support/scoped.js'
-import { forEveryChannel, type Store } from './support/store.js'
+import { forSharedRules, type Store } from './support/store.js'
 
 /** How an operation that is none is missed. */
 const NOWHERE = '01939f3e-5c00-7a6b-8c1d-2e3f4a5b6c7d'
@@ -13,7 +13,7 @@ const MISSED = [404, 'operation_not_found']
 /** A token of a name that differs in case alone, which stores may take for the same. */
 const LOUDER = newToken('usage')
 
-forEveryChannel('a token of the scope own', (kind, channels) => {
+forSharedRules('a token of the scope own', (kind, channels) => {
   let store: Store
   /** All roles as they are. */
   let plain: TestApp

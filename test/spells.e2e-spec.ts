@@ -2,9 +2,9 @@ import { afterAll, beforeAll, describe } from '@jest/globals'
 import { TestApp } from './support/app.js'
 import { stopSweepers, stopUpkeep } from './support/quota-api.js'
 import { spellsContract } from './support/spells.contract.js'
-import { forEveryChannel, type Store } from './support/store.js'
+import { forSharedRules, type Store } from './support/store.js'
 
-forEveryChannel('spells of refusals', (kind, channels) => {
+forSharedRules('spells of refusals', (kind, channels) => {
   let store: Store
   let app: TestApp
 

@@ -8,7 +8,7 @@ import { TestApp } from './support/app.js'
 import { MAIL_API, SMS_API } from './support/channel-api.js'
 import { readable, stored } from './support/ids.js'
 import { type Body, bodyOf, fresh } from './support/quota-api.js'
-import { alwaysOnEveryStore, type Store } from './support/store.js'
+import { onEveryStore, type Store } from './support/store.js'
 
 /** A row as answers tell it: numbers, and times in ISO 8601. */
 function told(row: Body): Body {
@@ -24,7 +24,7 @@ function told(row: Body): Body {
   )
 }
 
-alwaysOnEveryStore('the views for people', (kind) => {
+onEveryStore('the views for people', (kind) => {
   let store: Store
   let app: TestApp
   let dataSource: DataSource

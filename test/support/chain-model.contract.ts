@@ -6,7 +6,7 @@ import { TestApp } from './app.js'
 import { ChainModel, type Count, type Expected, type Operation, type Quota, type Rule } from './chain.model.js'
 import type { ChannelApi } from './channel-api.js'
 import { type Body, bodyOf, fresh, START, stopSweepers, stopUpkeep, sweeperOf } from './quota-api.js'
-import { forEveryChannel, type Store } from './store.js'
+import { forSharedRules, type Store } from './store.js'
 import { contradictionsOf } from './verify.js'
 
 /**
@@ -456,7 +456,7 @@ class Life {
 export function chainsEqualTheirModel(histories: number): void {
   const runs = Number(process.env['MODEL_RUNS'] ?? histories)
 
-  forEveryChannel('owners in groups and their model', (kind, channels) => {
+  forSharedRules('owners in groups and their model', (kind, channels) => {
     let store: Store
     let app: TestApp
     let latest = 0

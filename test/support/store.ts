@@ -2,11 +2,12 @@ import { randomBytes } from 'node:crypto'
 import { copyFile, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { describe } from '@jest/globals'
+import { describe, expect } from '@jest/globals'
 import { createConnection } from 'mysql2/promise'
 import { ask } from '../../scripts/mariadb.mjs'
 import type { DatabaseConfig } from '../../src/config/config.js'
 import { type ChannelApi, MAIL_API, SMS_API } from './channel-api.js'
+import { SCALE } from './figures.js'
 import { opened } from './opened.js'
 import { serverTemplate, sqliteTemplate } from './template.js'
 
@@ -96,31 +97,29 @@ function nameOf(version: string): 'MariaDB' | 'MySQL' {
   return version.includes('MariaDB') ? 'MariaDB' : 'MySQL'
 }
 
-/** `npm run test:all` runs each suite on each store and for both channels; `npm test` runs each contract once. */
-const WHOLE_MATRIX = process.env['QUOTA_SUITES'] !== 'guard'
-
-/** Runs a suite on each kind of store; in `npm test` on one, the server if there is one. */
-export function onEveryStore(title: string, suite: (kind: StoreKind) => void): void {
-  for (const kind of WHOLE_MATRIX ? STORES : STORES.slice(-1)) onStore(title, kind, suite)
-}
-
-/** Runs a suite on each kind of store in `npm test`, too, since the stores differ in what it tests. */
-export function alwaysOnEveryStore(title: string, suite: (kind: StoreKind) => void): void {
-  for (const kind of STORES) onStore(title, kind, suite)
-}
+/** What a run is for: `npm test` (`guard`), what is left after it (`rest`), or everything. */
+const RUN = process.env['QUOTA_SUITES'] ?? 'all'
+const GUARDS = (expect.getState().testPath ?? '').endsWith('.e2e-spec.ts')
+const BOTH = [MAIL_API, SMS_API] as const
+const last = STORES.at(-1)
 
 /**
- * Runs a contract that is the same for both channels on each kind of store.
- * @param suite receives the channels to test: both; in `npm test`, if there is a server, mail there and SMS on SQLite
+ * Runs the part of a suite that the run is for.
+ * @param guarded the channels that `npm test` runs it for on a kind of store
  */
-export function forEveryChannel(
+function run(
   title: string,
+  guarded: (kind: StoreKind) => readonly ChannelApi[],
   suite: (kind: StoreKind, channels: readonly ChannelApi[]) => void,
 ): void {
   for (const kind of STORES) {
-    const both = WHOLE_MATRIX || STORES.length === 1
+    const guard = guarded(kind)
+    // Without a server, there is no other store that could be left.
+    const left = RUN === 'rest' && GUARDS && STORES.length > 1
+    const channels = RUN === 'guard' ? guard : BOTH.filter((api) => !left || !guard.includes(api))
+    if (channels.length === 0) continue
     onStore(title, kind, () => {
-      suite(kind, both ? [MAIL_API, SMS_API] : [kind === sqlite ? SMS_API : MAIL_API])
+      suite(kind, channels)
     })
   }
 }
@@ -129,4 +128,38 @@ function onStore(title: string, kind: StoreKind, suite: (kind: StoreKind) => voi
   describe(`${title} on ${kind.name}`, () => {
     suite(kind)
   })
+}
+
+/** Runs a suite on each kind of store; in `npm test` on one, the server if there is one. */
+export function onEveryStore(title: string, suite: (kind: StoreKind) => void): void {
+  run(title, (kind) => (kind === last ? BOTH : []), suite)
+}
+
+/** Runs a suite on each kind of store in `npm test`, too, since the stores differ in what it tests. */
+export function alwaysOnEveryStore(title: string, suite: (kind: StoreKind) => void): void {
+  run(title, () => BOTH, suite)
+}
+
+/**
+ * Runs a suite of what happens before a store is asked on one kind, the server if there is one; with
+ * RELIABILITY_SCALE=2 on each.
+ */
+export function onOneStore(title: string, suite: (kind: StoreKind) => void): void {
+  for (const kind of SCALE >= 2 ? STORES : STORES.slice(-1)) onStore(title, kind, suite)
+}
+
+/**
+ * Runs a contract of the channels on each kind of store.
+ * @param suite receives the channels to test: both; in `npm test`, if there is a server, mail there and SMS on SQLite
+ */
+export function forEveryChannel(
+  title: string,
+  suite: (kind: StoreKind, channels: readonly ChannelApi[]) => void,
+): void {
+  run(title, (kind) => (STORES.length === 1 ? BOTH : [kind === sqlite ? SMS_API : MAIL_API]), suite)
+}
+
+/** The same for what channels share: in `npm test`, it runs for mail alone, on the server if there is one. */
+export function forSharedRules(title: string, suite: (kind: StoreKind, channels: readonly ChannelApi[]) => void): void {
+  run(title, (kind) => (kind === last ? [MAIL_API] : []), suite)
 }

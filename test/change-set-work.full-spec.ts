@@ -1,0 +1,217 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals'
+import { firstIdAt } from '../src/ledger/rows/act-id.js'
+import { DataSource } from 'typeorm'
+import { authTokens, TestApp } from './support/app.js'
+import { MAIL_API } from './support/channel-api.js'
+import { changeSetSuite } from './support/change-set/suite.js'
+import { bodyOf, fresh, ledgerOf, refusal, removeOldChangeSets, START, stopSweepers } from './support/quota-api.js'
+import { DAY } from './support/quota/suite.js'
+import { onEveryStore, type Store } from './support/store.js'
+
+onEveryStore('work on change sets', (kind) => {
+  let store: Store
+  let app: TestApp
+
+  beforeAll(async () => {
+    store = await kind.open()
+    app = await TestApp.start(store, { env: { AUTH_TOKENS: authTokens({ 'mail-service': 'admin+mail' }) } })
+    await stopSweepers(app)
+  })
+
+  afterEach(() => {
+    app.clock.set(START)
+  })
+
+  afterAll(async () => {
+    await app.stop()
+    await store.drop()
+  })
+
+  const query = async (sql: string): Promise<Record<string, unknown>[]> => app.app.get(DataSource).query(sql)
+  const rowsWhere = async (condition: string): Promise<number> => {
+    const [row] = await query(`SELECT COUNT(*) AS n FROM mail_change_set WHERE ${condition}`)
+    return Number(row?.['n'])
+  }
+  const until = async (met: () => Promise<boolean>): Promise<void> => {
+    while (!(await met())) await new Promise((resolve) => setTimeout(resolve, 20))
+  }
+
+  it('are kept for 90 days, or for 7 if they were never applied', async () => {
+    const suite = changeSetSuite(MAIL_API, () => app)
+    const owner = fresh()
+    await suite.made(suite.total(owner))
+    const madeSet = () => suite.madeSet({ account_id: owner }, { update: { total: { add: 1 } } })
+    const applied = await suite.applied(await madeSet())
+    const unapplied = await madeSet()
+    const left = async () => {
+      // Its rows are removed by the work on change sets, and then itself.
+      for (let time = 0; time < 2; time += 1) {
+        await removeOldChangeSets(app, MAIL_API)
+        await until(async () => (await rowsWhere('work_at IS NOT NULL')) === 0)
+      }
+      const ids = `(${applied.id}, ${unapplied.id})`
+      const items = `SELECT DISTINCT set_id FROM mail_change_set_item WHERE set_id IN ${ids}`
+      const [sets, rows] = [`SELECT id FROM mail_change_set WHERE id IN ${ids}`, items]
+      return [(await query(sets)).map(({ id }) => Number(id)), (await query(rows)).map(({ set_id: id }) => Number(id))]
+    }
+    const both = [applied.id, unapplied.id]
+    app.clock.pass(7 * DAY)
+    expect(await left()).toEqual([both, both])
+    app.clock.pass(1)
+    expect(await left()).toEqual([[applied.id], [applied.id]])
+    app.clock.pass(83 * DAY - 1)
+    expect(await left()).toEqual([[applied.id], [applied.id]])
+    app.clock.pass(1)
+    expect(await left()).toEqual([[], []])
+  })
+
+  describe('whose step fails three times', () => {
+    const suite = changeSetSuite(MAIL_API, () => app)
+    const setAside = async () => {
+      const { text } = await app.get('/metrics', { as: 'metrics' })
+      return Number(/^quota_change_sets_set_aside_total{channel="mail"} (\d+)$/m.exec(text)?.[1])
+    }
+    const threeOf = async (owner: number) => {
+      for (let n = 0; n < 3; n += 1) await suite.made(suite.total(owner))
+      return suite.madeSet({ account_id: owner }, { update: { total: { add: 1 } } })
+    }
+
+    it('are set aside while they are applied, with their rows, and others go on', async () => {
+      const before = await setAside()
+      const [owner, other] = [fresh(), fresh()]
+      const [broken, next] = [await threeOf(owner), await threeOf(other)]
+      // The outcomes of its rows cannot be stored.
+      const refused =
+        kind.name === 'SQLite'
+          ? `WHEN NEW.set_id = ${broken.id} BEGIN SELECT RAISE(ABORT, 'refused'); END`
+          : `FOR EACH ROW IF NEW.set_id = ${broken.id} THEN SIGNAL SQLSTATE '45000'; END IF`
+      await query(`CREATE TRIGGER refused BEFORE UPDATE ON mail_change_set_item ${refused}`)
+      const applying = bodyOf(202, await suite.apply(broken))
+      expect((await suite.applied(next)).counts.applied).toBe(3)
+      const failed = await suite.settled(applying.id)
+      expect(failed).toMatchObject({
+        state: 'failed',
+        counts: { planned: 3 },
+        problem: { code: 'internal_error', detail: expect.stringContaining('application failed 3 times') },
+      })
+      expect(await suite.rows(broken.id)).toHaveLength(3)
+      expect(await setAside()).toBe(before + 1)
+      await query('DROP TRIGGER refused')
+      expect(await rowsWhere('work_at IS NOT NULL')).toBe(0)
+      // It tells what was changed, and is reverted, not dropped.
+      expect(refusal(await app.delete(suite.at(broken.id)))).toEqual([409, 'change_set_state'])
+      expect(await suite.reverted(failed)).toMatchObject({ state: 'reverted', counts: { planned: 3 } })
+    })
+
+    it('are set aside while they are prepared, without their rows', async () => {
+      const owner = fresh()
+      const set = await threeOf(owner)
+      // Filters are valid as stored; so this is as if a rule of this version could not read it.
+      await query(
+        `UPDATE mail_change_set SET state = 'preparing', work = 'prepare', filter = '{', work_at = created_at WHERE id = ${set.id}`,
+      )
+      await until(async () => (await rowsWhere(`id = ${set.id} AND state = 'failed' AND work_at IS NULL`)) === 1)
+      await query(`UPDATE mail_change_set SET filter = '{}' WHERE id = ${set.id}`)
+      expect(await suite.setOf(set.id)).toMatchObject({ counts: { rows: 0 }, problem: { code: 'internal_error' } })
+      expect(await suite.rows(set.id)).toEqual([])
+      expect((await app.delete(suite.at(set.id))).status).toBe(204)
+    })
+
+    it('are not tried again where the third attempt has ended the process', async () => {
+      const set = await threeOf(fresh())
+      await query(
+        `UPDATE mail_change_set SET state = 'applying', work = 'apply', attempts = 3, work_at = created_at, acting_id = 'admin' WHERE id = ${set.id}`,
+      )
+      expect(await suite.settled(set.id)).toMatchObject({ state: 'failed', counts: { planned: 3 } })
+    })
+  })
+
+  it('of several principals take turns', async () => {
+    const others = changeSetSuite(MAIL_API, () => app)
+    const [owner, other] = [fresh(), fresh()]
+    await others.made(others.total(other))
+    const lines = Array.from({ length: 10_000 }, (_, n) => `${owner + n},1,5,2027-01-01T00:00:00Z`)
+    const large = bodyOf(202, await others.upload(['account_id,quota_type,total,expire_at', ...lines].join('\n')))
+    const sent = { filter: { account_id: other }, change: { update: { total: 7 } } }
+    const small = bodyOf(202, await app.post(`${MAIL_API.quotas}/change-sets`, sent, { as: 'mail-service' }))
+    await others.settled(small.id)
+    expect(await others.setOf(large.id)).toMatchObject({ state: 'preparing' })
+    expect(await others.settled(large.id)).toMatchObject({ state: 'ready', counts: { planned: 10_000 } })
+  })
+
+  it('of several principals take turns, the smaller first', async () => {
+    const suite = changeSetSuite(MAIL_API, () => app)
+    const [owner, other] = [fresh(), fresh()]
+    for (const one of [owner, owner, other]) await suite.made(suite.total(one))
+    const larger = await suite.madeSet({ account_id: owner }, { update: { total: { add: 1 } } })
+    const sent = { filter: { account_id: other }, change: { update: { total: { add: 1 } } } }
+    const { id } = bodyOf(202, await app.post(`${MAIL_API.quotas}/change-sets`, sent, { as: 'mail-service' }))
+    const smaller = await suite.settled(id)
+    // Both are asked for at one instant.
+    const ids = `(${larger.id}, ${smaller.id})`
+    await query(
+      `UPDATE mail_change_set SET state = 'applying', work = 'apply', work_at = created_at, acting_id = creator_id WHERE id IN ${ids}`,
+    )
+    for (const set of [larger, smaller]) expect(await suite.settled(set.id)).toMatchObject({ state: 'applied' })
+    const changes = await query(`SELECT change_set_id FROM mail_change WHERE change_set_id IN ${ids} ORDER BY id`)
+    expect(changes.map((change) => Number(change['change_set_id']))).toEqual([smaller.id, larger.id, larger.id])
+  })
+
+  it('of one principal that are not applied have a million rows at most', async () => {
+    const suite = changeSetSuite(MAIL_API, () => app)
+    const owner = fresh()
+    for (let n = 0; n < 3; n += 1) await suite.made(suite.total(owner))
+    const key = `limit-${fresh()}`
+    const file = `account_id,quota_type,total,expire_at\n${owner},1,5,2027-01-01T00:00:00Z\n`
+    const first = await suite.upload(file, { key })
+    const { id } = await suite.ready(first)
+    const others = (await rowsWhere(`creator_id = 'admin' AND waiting_rows > 0 AND id <> ${id}`)) > 0
+    const waiting = async (rows: number) => query(`UPDATE mail_change_set SET waiting_rows = ${rows} WHERE id = ${id}`)
+    expect(others).toBe(true)
+    await waiting(1_000_000)
+    const answer = await suite.upload(file)
+    expect(refusal(answer)).toEqual([409, 'too_many_rows'])
+    expect(answer.body.detail).toContain(`${id} (1000000 rows)`)
+    const change = { filter: { account_id: owner }, change: { delete: true } }
+    expect(refusal(await suite.createSet(change))).toEqual([409, 'too_many_rows'])
+    // A retry gets its answer, and others have rows of their own.
+    expect((await suite.upload(file, { key })).text).toBe(first.text)
+    expect((await app.post(`${MAIL_API.quotas}/change-sets`, change, { as: 'mail-service' })).status).toBe(202)
+    // Rows that would exceed the limit are noticed when they are counted.
+    const sum = Number(
+      (await query("SELECT SUM(waiting_rows) AS n FROM mail_change_set WHERE creator_id = 'admin'"))[0]?.['n'],
+    )
+    await waiting(2 * 1_000_000 - sum - 2)
+    const failed = await suite.madeSet(change.filter, change.change)
+    expect(failed).toMatchObject({ state: 'failed', problem: { code: 'too_many_rows' } })
+    await suite.ready(await suite.upload(file))
+    expect((await app.delete(suite.at(id))).status).toBe(204)
+    await until(async () => (await rowsWhere('work_at IS NOT NULL')) === 0)
+    expect((await suite.madeSet(change.filter, change.change)).counts.planned).toBe(3)
+  })
+
+  it('slow down for callers, not for the sweeper', async () => {
+    const other = await TestApp.start(store)
+    try {
+      await stopSweepers(other)
+      const ledger = ledgerOf(other, MAIL_API)
+      const owner = fresh()
+      await ledger.sweep(owner)
+      expect(ledger.engine.inUse).toBe(false)
+      const answer = ledger.engine.submit({
+        id: firstIdAt(other.clock.now()),
+        ownerId: owner,
+        caller: 'admin',
+        callerId: 'admin',
+        requestId: 'in use',
+        key: null,
+        deduplicationKey: null,
+        command: { kind: 'consume', amount: 1 },
+      })
+      expect(ledger.engine.inUse).toBe(true)
+      await expect(answer).rejects.toMatchObject({ code: 'no_active_quota' })
+    } finally {
+      await other.stop()
+    }
+  })
+})
