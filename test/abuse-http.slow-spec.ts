@@ -9,7 +9,7 @@ import { figure, SCALE } from './support/figures.js'
 import { guard } from './support/guard.js'
 import { HttpClient } from './support/http-client.js'
 import { ADMIN, Instance, OTHER } from './support/instance.js'
-import { onEveryStore, type Store, STORES } from './support/store.js'
+import { onOneStore, type Store } from './support/store.js'
 import { PROBED, Victim } from './support/victim.js'
 import { inTime } from './support/pace.js'
 import { fresh, MAIL, tally, totalQuota } from './support/wire.js'
@@ -44,7 +44,7 @@ const AUTH_TOKENS = Object.entries({ 'admin:admin': ADMIN, 'other:admin': OTHER,
   .map(([name, token]) => `${name}:${hashOf(token).toString('hex')}`)
   .join(',')
 
-onEveryStore('under a flood', (kind) => {
+onOneStore('under a flood', (kind) => {
   let store: Store
   let client: HttpClient
   let instance: Instance
@@ -171,8 +171,6 @@ onEveryStore('under a flood', (kind) => {
       ['send no body, with a token', ['POST', consume, ADMIN, '9']],
       ['send no body, with a token that may scrape alone', ['GET', '/api/v1/me', SCRAPER, '9']],
     ]
-    // What is held are connections, of which no store knows: each way on one of them.
-    const here = STORES.findIndex(({ name }) => name === kind.name)
 
     beforeAll(async () => {
       await instance.terminate()
@@ -184,7 +182,7 @@ onEveryStore('under a flood', (kind) => {
       })
     })
 
-    it.each(ways.filter((_, place) => THOROUGH || place % STORES.length === here))(
+    it.each(ways)(
       'and %s, others are answered',
       async (what, how) => {
         const { consumes, probes } = await attack(what, ['hold', String(HELD), String(EACH), ...how], HELD_SECONDS)

@@ -4,7 +4,7 @@ import { seriousFindings, TestBrowser } from './support/browser.js'
 import { ready, Service, signIn, TOKENS, until } from './support/console.js'
 import { AUDIENCE, OpenIdProvider } from './support/open-id-provider.js'
 import { opened } from './support/opened.js'
-import { onEveryStore, type Store } from './support/store.js'
+import { onOneStore, type Store } from './support/store.js'
 
 /** A name as long as some addresses are. */
 const LONG = 'anna.lindqvist-of-the-back-office@office.example.com'
@@ -18,7 +18,7 @@ const UNAUTHENTICATED = JSON.stringify({
   request_id: 'x',
 })
 
-onEveryStore('signing in at an identity provider', (kind) => {
+onOneStore('signing in at an identity provider', (kind) => {
   let store: Store
   let provider: OpenIdProvider
   let service: Service

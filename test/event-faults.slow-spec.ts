@@ -13,7 +13,7 @@ import { type Answer, HttpClient, NoAnswer } from './support/http-client.js'
 import { Instance } from './support/instance.js'
 import { inTime } from './support/pace.js'
 import { type Received, Receiver, status } from './support/receiver.js'
-import { onEveryStore, type Store } from './support/store.js'
+import { onEveryStore, onOneStore, type Store } from './support/store.js'
 import { type Statement, TcpProxy } from './support/tcp-proxy.js'
 import { bodyOf, fresh, MAIL, owners, totalQuota } from './support/wire.js'
 
@@ -257,7 +257,7 @@ onEveryStore('events of two instances that are killed', (kind) => {
   )
 })
 
-onEveryStore('webhooks of two instances whose files change', (kind) => {
+onOneStore('webhooks of two instances whose files change', (kind) => {
   it(
     'has a secret changed, over files that are broken and half written, without a message that is refused',
     async () => {
