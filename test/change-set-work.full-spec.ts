@@ -50,8 +50,8 @@ onEveryStore('work on change sets', (kind) => {
         await until(async () => (await rowsWhere('work_at IS NOT NULL')) === 0)
       }
       const ids = `(${applied.id}, ${unapplied.id})`
-      const items = `SELECT DISTINCT set_id FROM mail_change_set_item WHERE set_id IN ${ids}`
-      const [sets, rows] = [`SELECT id FROM mail_change_set WHERE id IN ${ids}`, items]
+      const items = `SELECT DISTINCT set_id FROM mail_change_set_item WHERE set_id IN ${ids} ORDER BY set_id`
+      const [sets, rows] = [`SELECT id FROM mail_change_set WHERE id IN ${ids} ORDER BY id`, items]
       return [(await query(sets)).map(({ id }) => Number(id)), (await query(rows)).map(({ set_id: id }) => Number(id))]
     }
     const both = [applied.id, unapplied.id]
