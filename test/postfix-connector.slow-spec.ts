@@ -18,6 +18,7 @@ const ANSWERED_WITHIN_MS = 5_000
 const CONSUME = '/api/v1/quotas/usage/consume'
 
 let service: Instance
+let folder: string
 let accounts: string
 let count = 0
 
@@ -26,8 +27,13 @@ const message = (account: number, recipients = 1): Record<string, string | numbe
   sasl_username: `user-${account}@example.org`,
   recipient_count: recipients,
 })
+const settings = (url: string): Record<string, string> => ({
+  QUOTA_URL: url,
+  QUOTA_TOKEN: ADMIN,
+  ACCOUNTS_FILE: accounts,
+})
 const start = (url: string, more: Record<string, string> = {}): Promise<Connector> =>
-  Connector.start({ QUOTA_URL: url, QUOTA_TOKEN: ADMIN, ACCOUNTS_FILE: accounts, ...more })
+  Connector.start({ ...settings(url), ...more })
 const total = async (account: number, units: number): Promise<void> => {
   const body = { account_id: account, quota_type: 1, total: units, expire_at: '2999-01-01T00:00:00Z' }
   expect(await service.post(MAIL.quotas, body)).toMatchObject({ status: 201 })
@@ -37,7 +43,7 @@ const usedBy = async (account: number): Promise<number> =>
 
 beforeAll(async () => {
   service = await Instance.start((await STORES[0]!.open()).url, new HttpClient())
-  const folder = await mkdtemp(join(tmpdir(), 'quota-connector-'))
+  folder = await mkdtemp(join(tmpdir(), 'quota-connector-'))
   opened(async () => rm(folder, { recursive: true, force: true }))
   accounts = join(folder, 'accounts')
   await writeFile(
@@ -111,6 +117,65 @@ describe('the connector, where the service', () => {
     expect(await PolicyClient.to(connector.port).ask(message(2, 30))).toBe('DUNNO')
     expect(lost).toBe(2)
     expect(await usedBy(2)).toBe(30)
+  })
+
+  it.each(['SIGKILL', 'SIGTERM'] as const)(
+    'loses its answers until the connector gets %s: the next one refunds the charges, and defers these messages still',
+    async (signal) => {
+      const account = signal === 'SIGKILL' ? 4 : 5
+      await total(account, 1_000)
+      const detour = await Detour.start(service.url)
+      const state = join(folder, signal)
+      const connector = await start(detour.url, { STATE_DIRECTORY: state })
+      const asked = times(20).map(() => message(account, 30))
+      detour.loses = () => true
+      const answers = await Promise.all(asked.map((one) => PolicyClient.to(connector.port).ask(one)))
+      for (const answer of answers) expect(answer).toMatch(/^DEFER_IF_PERMIT /)
+      // The file has them before Postfix has an answer, and names no sender.
+      const open = await Connector.run(['settle'], { ...settings(detour.url), STATE_DIRECTORY: state })
+      expect(open).toMatchObject({ code: 0, stdout: expect.stringMatching(/^(.+ account \d, 30 units, .+\n){20}$/) })
+      expect(await usedBy(account)).toBe(600)
+      connector.signal(signal)
+      await connector.exited
+      // Nothing has to be done by hand.
+      expect(connector.log.filter(({ level, why }) => level === 'error' && why !== undefined)).toEqual([])
+      detour.loses = () => false
+      const next = await start(detour.url, { STATE_DIRECTORY: state })
+      expect(next.log).toContainEqual(expect.objectContaining({ message: 'doubts are on disk', doubts: 20 }))
+      while ((await next.metric('quota_postfix_doubts ')) > 0) await sleep(50)
+      expect(await usedBy(account)).toBe(0)
+      expect(await PolicyClient.to(next.port).ask(asked[0]!)).toMatch(/^DEFER_IF_PERMIT /)
+      // Also after they have been settled by a connector that is gone.
+      next.signal('SIGKILL')
+      await next.exited
+      const third = await start(detour.url, { STATE_DIRECTORY: state })
+      expect(await PolicyClient.to(third.port).ask(asked[0]!)).toMatch(/^DEFER_IF_PERMIT /)
+      expect(await PolicyClient.to(third.port).ask(message(account, 30))).toBe('DUNNO')
+      expect(await usedBy(account)).toBe(30)
+    },
+  )
+
+  it('is asked by hand: refunds once what a key has charged', async () => {
+    await total(6, 100)
+    const env = settings(service.url)
+    const connector = await start(service.url)
+    expect(await PolicyClient.to(connector.port).ask({ ...message(6, 30), queue_id: 'BYHAND' })).toBe('DUNNO')
+    const key = (): string =>
+      (connector.log.find(({ queue_id: id }) => id === 'BYHAND') as { key?: string } | undefined)?.key ?? ''
+    while (key() === '') await sleep(10)
+    const settle = (...keys: string[]): Promise<unknown> => Connector.run(['settle', ...keys], env)
+    expect(await settle(key())).toMatchObject({ code: 0, stdout: expect.stringContaining('refunded 30 of account 6') })
+    expect(await usedBy(6)).toBe(0)
+    expect(await settle(key(), 'nobody')).toMatchObject({
+      code: 1,
+      stdout: expect.stringMatching(/was refunded before.*\nnobody: nothing is charged/),
+    })
+    expect(await Connector.run(['settle', key()], settings('http://127.0.0.1:1'))).toMatchObject({
+      code: 1,
+      stdout: expect.stringContaining('not settled'),
+    })
+    expect(await settle()).toMatchObject({ code: 1, stderr: expect.stringContaining('STATE_DIRECTORY') })
+    expect(await Connector.run(['what'], env)).toMatchObject({ code: 1, stderr: expect.stringContaining('usage') })
   })
 
   it('loses its answers until the end: logs the remaining charges', async () => {

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { Connector, type LogLine } from './support/connector.js'
+import { Detour } from './support/detour.js'
 import { figure } from './support/figures.js'
 import { HttpClient } from './support/http-client.js'
 import { ADMIN, Instance } from './support/instance.js'
@@ -360,6 +361,62 @@ describe(`a real Postfix in front of the service on ${kind.name}`, () => {
       figure('connector ended three times', { messages: [...sent.values()].reduce((sum, one) => sum + one, 0) / 3 })
     },
     PATIENCE_MS,
+  )
+
+  it(
+    'with answers of the service lost, and the connector killed meanwhile: what was charged is what was taken',
+    async () => {
+      const senders = times(10).map((n) => 330 + n)
+      for (const n of senders) await total(n, 100_000)
+      const detour = await Detour.start(service.url)
+      const kept = { ...settings, QUOTA_URL: detour.url, STATE_DIRECTORY: join(folder, 'state') }
+      const restart = async (signal: NodeJS.Signals, env: Record<string, string>): Promise<number> => {
+        const since = performance.now()
+        connector.signal(signal)
+        await connector.exited
+        connector = await Connector.start(env, connector)
+        return performance.now() - since
+      }
+      await restart('SIGTERM', kept)
+      const sent = new Map<number, number>()
+      const [deferred, stopped] = [[] as string[], { now: false as boolean }]
+      const flowing = senders.map(async (n) => {
+        const session = await SmtpSession.open(postfix.submission, user(n))
+        while (!stopped.now) {
+          const reply = await session.send(user(n), addresses(3))
+          if (reply.startsWith('250')) sent.set(n, (sent.get(n) ?? 0) + 3)
+          else deferred.push(reply)
+        }
+        session.close()
+      })
+      await until(() => sent.size === senders.length)
+      detour.loses = (path) => path.startsWith(MAIL.consume)
+      await until(() => deferred.length >= 20)
+      const open = await connector.metric('quota_postfix_doubts ')
+      const away = await restart('SIGKILL', kept)
+      await until(() => deferred.length >= 40)
+      detour.loses = () => false
+      await service.kill()
+      await service.start()
+      const before = new Map(sent)
+      await until(() => senders.every((n) => (sent.get(n) ?? 0) > (before.get(n) ?? 0)))
+      stopped.now = true
+      await Promise.all(flowing)
+      expect(open).toBeGreaterThan(0)
+      await until(async () => (await connector.metric('quota_postfix_doubts ')) === 0, 90_000)
+      const used = await Promise.all(senders.map(usedBy))
+      const taken = senders.map((n) => sent.get(n) ?? 0)
+      // Nobody gets too much; and nothing is charged in vain, if Postfix did not give up on a connector that was late.
+      for (const [n, count] of taken.entries()) expect(used[n]).toBeGreaterThanOrEqual(count)
+      if (away < 7_000) expect(used).toEqual(taken)
+      figure('connector killed while answers were lost', {
+        recipients: taken.reduce((sum, one) => sum + one, 0),
+        deferred: deferred.length,
+        refunded: await connector.metric('quota_postfix_doubts_settled_total', 'refunded'),
+      })
+      await restart('SIGTERM', settings)
+    },
+    PATIENCE_MS * 2,
   )
 
   it(

@@ -60,6 +60,19 @@ export class Connector {
     return connector
   }
 
+  /** Runs a command of the connector. */
+  static async run(
+    args: readonly string[],
+    env: Record<string, string>,
+  ): Promise<{ code: number | null; stdout: string; stderr: string }> {
+    const child = spawn(process.execPath, [ENTRY, ...args], { env: { PATH: process.env['PATH'] ?? '', ...env } })
+    const said = { stdout: '', stderr: '' }
+    for (const name of ['stdout', 'stderr'] as const)
+      child[name].on('data', (chunk: Buffer) => (said[name] += chunk.toString('utf8')))
+    const [code] = (await once(child, 'close')) as [number | null]
+    return { code, ...said }
+  }
+
   get log(): LogLine[] {
     return this.stdout
       .split('\n')

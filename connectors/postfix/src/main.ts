@@ -3,6 +3,7 @@ import type { AddressInfo } from 'node:net'
 import { AccountFile } from './account-file.js'
 import { AccountQuery } from './account-query.js'
 import { firstOf } from './accounts.js'
+import { DoubtFile } from './doubt-file.js'
 import { Doubts } from './doubts.js'
 import { openLog } from './log.js'
 import { Metrics } from './metrics.js'
@@ -11,13 +12,13 @@ import { Policy } from './policy.js'
 import { PolicyServer } from './policy-server.js'
 import { type Readiness, readinessOf } from './readiness.js'
 import { readSettings, type Settings, SettingsError } from './settings.js'
+import { listDoubts, settle } from './settle.js'
 import { Spending, wordsOf } from './spending.js'
 
 /** How long doubts are checked at shutdown. Questions in progress have their own time. */
 const DOUBTS_GRACE_MS = 5_000
 
-async function main(): Promise<void> {
-  const settings = readSettings(process.env)
+async function serve(settings: Settings): Promise<void> {
   const metrics = new Metrics()
   const { log, close: closeLog } = openLog(settings.logLevel, () => metrics.linesDropped.inc())
 
@@ -37,11 +38,15 @@ async function main(): Promise<void> {
   })
 
   const spending = new Spending({ url: settings.quotaUrl, token: tokenOf(settings.quotaToken) })
-  const doubts = new Doubts(spending.client, log, metrics)
+  const { stateDirectory } = settings
+  const doubtFile = stateDirectory === undefined ? undefined : new DoubtFile(stateDirectory, log, metrics)
+  const doubts = new Doubts(spending.client, log, metrics, doubtFile, Date.now)
   const accounts = firstOf([file, query].filter((source) => source !== undefined))
   const policy = new Policy(settings.rules, accounts, spending, doubts, Date.now)
   const server = new PolicyServer((question) => policy.decide(question), metrics, log, settings.maxConnections)
   await server.listen(settings.listen)
+  // Only now: another connector, which listens already, would write the same file.
+  doubts.restore()
 
   let ending = false
   const probe = readinessOf(spending.client)
@@ -84,7 +89,17 @@ function tokenOf(source: Settings['quotaToken']): () => Promise<string> {
 }
 
 try {
-  await main()
+  const [command, ...keys] = process.argv.slice(2)
+  if (command !== undefined && command !== 'settle')
+    throw new SettingsError('usage: quota-postfix, or quota-postfix settle [KEY…]\n')
+  const settings = readSettings(process.env)
+  if (command === undefined) await serve(settings)
+  else if (keys.length === 0) listDoubts(settings.stateDirectory)
+  else
+    process.exitCode = await settle(
+      keys,
+      new Spending({ url: settings.quotaUrl, token: tokenOf(settings.quotaToken) }).client,
+    )
 } catch (error) {
   process.stderr.write(error instanceof SettingsError ? error.message : `${wordsOf(error)}\n`)
   process.exit(1)

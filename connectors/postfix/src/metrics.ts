@@ -37,6 +37,11 @@ export class Metrics {
     labelNames: ['outcome'] as const,
     registers: [this.registry],
   })
+  readonly stateFailures = new Counter({
+    name: 'quota_postfix_state_failures_total',
+    help: 'Writes to STATE_DIRECTORY that failed or took too long.',
+    registers: [this.registry],
+  })
   readonly linesDropped = new Counter({
     name: 'quota_postfix_log_lines_dropped_total',
     help: 'Lines of the log that were dropped, since nobody read them.',

@@ -13,6 +13,7 @@ const EARLY_ANSWER_WITHIN_MS = 2_000
 /** The part of it for the lookup of the account. */
 const ACCOUNT_WITHIN_MS = 1_500
 const MAX_KEY_LENGTH = 200
+const MAX_QUEUE_ID_LENGTH = 64
 
 /** The operator's decisions. */
 export interface Rules {
@@ -92,7 +93,7 @@ export class Policy {
     // At `RCPT`, Postfix has not counted yet.
     const amount = Math.max(recipientCount, 1)
     if (!final) return { ...known, ...this.answer(await this.spending.check(account, amount, until), amount) }
-    const charge = { account, amount, key: keyOf(question), queueId }
+    const charge = { account, amount, key: keyOf(question), queueId: queueId.slice(0, MAX_QUEUE_ID_LENGTH) }
     return { ...known, key: charge.key, ...(await this.charge(charge, until)) }
   }
 
@@ -100,7 +101,7 @@ export class Policy {
     if (this.doubts.has(charge.key)) return { action: unreachable('defer'), reason: 'in_doubt' }
     const outcome = await this.spending.charge(charge, until)
     // A deferred message comes again as another message, and must not have been charged.
-    if (outcome.kind === 'unknown' && outcome.doubt && this.rules.unreachable === 'defer') this.doubts.add(charge)
+    if (outcome.kind === 'unknown' && outcome.doubt && this.rules.unreachable === 'defer') await this.doubts.add(charge)
     return this.answer(outcome, charge.amount)
   }
 

@@ -12,6 +12,8 @@ export interface Settings {
   readonly metrics: Address | undefined
   readonly accountsFile: string | undefined
   readonly accountsDatabase: { readonly url: string; readonly query: string; readonly cacheMs: number } | undefined
+  /** Keeps doubts over an end of the process; undefined: they are in memory. */
+  readonly stateDirectory: string | undefined
   readonly rules: Rules
   readonly maxConnections: number
   readonly logLevel: LogLevel
@@ -79,6 +81,7 @@ export function readSettings(environment: Environment): Settings {
     ),
     accountsFile,
     accountsDatabase: url === undefined || query === undefined ? undefined : { url, query, cacheMs },
+    stateDirectory: given('STATE_DIRECTORY'),
     rules: {
       payerWithoutSasl: oneOf('PAYER_WITHOUT_SASL', ['none', 'sender', 'network'], 'none'),
       unknownSender: oneOf('UNKNOWN_SENDER', ['pass', 'reject', 'defer'], 'defer'),

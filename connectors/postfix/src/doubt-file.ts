@@ -1,0 +1,174 @@
+import { readFileSync } from 'node:fs'
+import { type FileHandle, mkdir, open, rename } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { isAccountId } from './accounts.js'
+import type { Log } from './log.js'
+import type { Metrics } from './metrics.js'
+import { type Charge, wordsOf } from './spending.js'
+
+/** The longest wait of an answer for the disk, in milliseconds. */
+const WRITE_WITHIN_MS = 500
+/** The number of outdated lines at which the file is rewritten. */
+const MAX_OUTDATED = 10_000
+/** The maximum number of entries that wait for a slow disk; beyond, the file is rewritten instead. */
+const MAX_WAITING = 10_000
+const MAX_FILE_BYTES = 32_000_000
+
+/** A message that was deferred in doubt: a line of the file. Of several lines with one key, the last is valid. */
+export interface Entry extends Charge {
+  /** The time of the deferral, in milliseconds since 1970. */
+  readonly at: number
+  /** Absent while the doubt is open. */
+  readonly outcome?: 'refunded' | 'not_charged' | 'given_up' | undefined
+}
+
+/**
+ * Keeps doubts on disk, so that they survive an end of the process. A disk that cannot be written stops no mail: the
+ * log and a metric say so, and the next write rewrites the whole file.
+ */
+export class DoubtFile {
+  private readonly path: string
+  /** Undefined until the first write, and after a failure. */
+  private handle: FileHandle | undefined
+  private outdated = 0
+  /** A file that cannot be read is not replaced: its doubts would be lost. */
+  private readable = true
+  private failed = false
+  private readonly waiting: Entry[] = []
+  private turn: Promise<void> = Promise.resolve()
+
+  constructor(
+    folder: string,
+    private readonly log: Log,
+    private readonly metrics: Metrics,
+  ) {
+    this.path = pathOf(folder)
+  }
+
+  /** The entries of an earlier process. Synchronous, so that no question comes before them. */
+  read(): Entry[] {
+    try {
+      const { entries, damaged } = readDoubts(dirname(this.path))
+      if (damaged > 0) this.log.warn({ file: this.path, damaged }, 'lines of the file of doubts were skipped')
+      return entries
+    } catch (error) {
+      this.readable = false
+      this.fail(error)
+      return []
+    }
+  }
+
+  /**
+   * Resolves when the entry is on disk, or after a while without it; never rejects.
+   * @param entry undefined: rewrites the file
+   * @param all every entry that is still of use, including this one
+   */
+  async write(entry: Entry | undefined, all: () => Entry[]): Promise<void> {
+    if (entry !== undefined) this.waiting.push(entry)
+    if (this.waiting.length > MAX_WAITING) {
+      this.waiting.length = 0
+      this.outdated = MAX_OUTDATED
+    }
+    const written = (this.turn = this.turn.then(() => this.flush(all)))
+    const late = sleep(WRITE_WITHIN_MS, true, { ref: false })
+    if (await Promise.race([written.then(() => false), late])) this.fail(new Error(`not within ${WRITE_WITHIN_MS} ms`))
+  }
+
+  /** Waits until everything is written, as long as answers do. */
+  async close(): Promise<void> {
+    await Promise.race([this.turn.then(() => this.handle?.close()), sleep(WRITE_WITHIN_MS, undefined, { ref: false })])
+  }
+
+  private async flush(all: () => Entry[]): Promise<void> {
+    const entries = this.waiting.splice(0)
+    try {
+      if (!this.readable) throw new Error('the file could not be read at start')
+      if (this.handle === undefined || this.outdated >= MAX_OUTDATED) {
+        const next = await rewritten(this.path, all())
+        await this.handle?.close()
+        this.handle = next
+        this.outdated = 0
+      } else if (entries.length > 0) {
+        await this.handle.appendFile(entries.map(lineOf).join(''))
+        await this.handle.datasync()
+        this.outdated += entries.length
+      }
+      if (this.failed) this.log.info({ file: this.path }, 'doubts are on disk again')
+      this.failed = false
+    } catch (error) {
+      this.fail(error)
+      // The file may end within a line.
+      await this.handle?.close().catch(() => undefined)
+      this.handle = undefined
+    }
+  }
+
+  private fail(error: unknown): void {
+    this.metrics.stateFailures.inc()
+    if (!this.failed) this.log.error({ file: this.path, error: wordsOf(error) }, 'doubts are in memory only')
+    this.failed = true
+  }
+}
+
+/**
+ * Reads the file of doubts; none is there before the first start.
+ * @returns the last entry of each key, oldest first, and the number of lines that are none: a process was killed
+ *   while it wrote
+ * @throws Error if the file cannot be read
+ */
+export function readDoubts(folder: string): { entries: Entry[]; damaged: number } {
+  const entries = new Map<string, Entry>()
+  let damaged = 0
+  for (const line of textOf(pathOf(folder)).split('\n')) {
+    if (line === '') continue
+    const entry = entryOf(line)
+    if (entry === undefined) damaged += 1
+    else entries.set(entry.key, entry)
+  }
+  return { entries: [...entries.values()], damaged }
+}
+
+function pathOf(folder: string): string {
+  return join(folder, 'doubts.jsonl')
+}
+
+function textOf(path: string): string {
+  try {
+    const bytes = readFileSync(path)
+    if (bytes.length > MAX_FILE_BYTES) throw new Error(`${path} has more than ${MAX_FILE_BYTES} bytes`)
+    return bytes.toString('utf8')
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return ''
+    throw error
+  }
+}
+
+function lineOf({ key, account, amount, queueId, at, outcome }: Entry): string {
+  return `${JSON.stringify({ key, account, amount, queueId, at, outcome })}\n`
+}
+
+function entryOf(line: string): Entry | undefined {
+  try {
+    const { key, account, amount, queueId, at, outcome } = JSON.parse(line) as Entry
+    const good = [key, queueId].every((text) => typeof text === 'string') && isAccountId(account) && isAccountId(amount)
+    return good && Number.isSafeInteger(at) ? { key, account, amount, queueId, at, outcome } : undefined
+  } catch {
+    return undefined
+  }
+}
+
+/** Replaces the file by its next version, and leaves it open for further lines. */
+async function rewritten(path: string, entries: readonly Entry[]): Promise<FileHandle> {
+  await mkdir(dirname(path), { recursive: true })
+  const handle = await open(`${path}.new`, 'w', 0o600)
+  try {
+    await handle.writeFile(entries.map(lineOf).join(''))
+    await handle.datasync()
+    await rename(`${path}.new`, path)
+    return handle
+  } catch (error) {
+    await handle.close()
+    throw error
+  }
+}
