@@ -75,6 +75,7 @@ ann	8
 describe('a file of accounts that changes', () => {
   let folder: string
   let path: string
+  const copy = (): string => join(folder, 'state', 'accounts')
   const said: string[] = []
   const log = pino({ base: null }, { write: (line: string) => said.push(line) })
 
@@ -90,7 +91,7 @@ describe('a file of accounts that changes', () => {
   })
 
   it('counts once it was seen twice', async () => {
-    const file = await AccountFile.open(path, log)
+    const file = await AccountFile.open(path, copy(), log)
     file.close()
     await writeFile(path, 'ann 70\n')
     await file.look()
@@ -103,7 +104,7 @@ describe('a file of accounts that changes', () => {
   it('is followed through a link, as mounted files change', async () => {
     const link = join(folder, 'link')
     await symlink(path, link)
-    const file = await AccountFile.open(link, log)
+    const file = await AccountFile.open(link, copy(), log)
     file.close()
     await writeFile(join(folder, 'next'), 'ann 8\n')
     await symlink(join(folder, 'next'), join(folder, 'new-link'))
@@ -114,7 +115,7 @@ describe('a file of accounts that changes', () => {
   })
 
   it('changes nothing where it cannot be used, says so once, and is taken when it is mended', async () => {
-    const file = await AccountFile.open(path, log)
+    const file = await AccountFile.open(path, copy(), log)
     file.close()
     await writeFile(path, 'ann seven\n')
     for (let look = 0; look < 4; look += 1) await file.look()
@@ -130,7 +131,41 @@ describe('a file of accounts that changes', () => {
     expect(file.stale).toBe(false)
   })
 
+  it.each(['ann seven\n', undefined])(
+    'is refused at the start, for %j, unless there is a copy of the last good one: that is in force, loudly',
+    async (text) => {
+      const change = (): Promise<void> => (text === undefined ? rm(path) : writeFile(path, text))
+      await writeFile(path, 'ann 7\n')
+      ;(await AccountFile.open(path, copy(), log)).close()
+      await writeFile(path, 'ann 8\n')
+      const first = await AccountFile.open(path, copy(), log)
+      first.close()
+      await change()
+      await first.look(true)
+      const next = await AccountFile.open(path, copy(), log)
+      next.close()
+      expect([await next.find(sasl('ann')), next.stale]).toEqual([8, true])
+      expect(said.filter((line) => line.includes('"level":50'))).toHaveLength(2)
+      expect(said.at(-1)).toMatch(text === undefined ? /ENOENT/ : /line 1: /)
+      await writeFile(path, 'ann 9\n')
+      await next.look(true)
+      expect([await next.find(sasl('ann')), next.stale]).toEqual([9, false])
+      // A copy with mistakes is none.
+      await change()
+      await writeFile(copy(), 'bob\n')
+      await expect(AccountFile.open(path, copy(), log)).rejects.toThrow(text === undefined ? 'ENOENT' : 'seven')
+    },
+  )
+
+  it('is used as well where no copy can be made of it', async () => {
+    await writeFile(join(folder, 'state'), 'no folder')
+    const file = await AccountFile.open(path, copy(), log)
+    file.close()
+    expect([await file.find(sasl('ann')), file.stale]).toEqual([7, false])
+    expect(said.at(-1)).toContain('no copy')
+  })
+
   it('is refused at the start', async () => {
-    await expect(AccountFile.open(join(folder, 'none'), log)).rejects.toThrow('ENOENT')
+    await expect(AccountFile.open(join(folder, 'none'), copy(), log)).rejects.toThrow('ENOENT')
   })
 })

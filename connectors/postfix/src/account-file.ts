@@ -3,6 +3,7 @@ import { BlockList, isIP } from 'node:net'
 import { RE2JS } from 're2js'
 import { isAccountId, MAX_SENDER_LENGTH, type Accounts, type Payer } from './accounts.js'
 import type { Log } from './log.js'
+import { replaceFile } from './replace-file.js'
 
 /** The maximum size of the file in bytes, and the maximum numbers of lines that are tried in sequence. */
 export const MAX_FILE_BYTES = 10_000_000
@@ -93,7 +94,8 @@ export class AccountTable implements Accounts {
 /**
  * The accounts of a file, which is read again when it changes: every other second, since a mounted file is replaced
  * without a notice. A change takes effect after it is seen twice, so that a file that is being written is not read
- * without its end. A file that cannot be read or has mistakes changes nothing.
+ * without its end. A file that cannot be read or has mistakes changes nothing: the last good one stays in force, also
+ * at a start, for which there is a copy.
  */
 export class AccountFile implements Accounts {
   private timer: NodeJS.Timeout | undefined
@@ -101,18 +103,28 @@ export class AccountFile implements Accounts {
   private seen: string | undefined
   private decided: string | undefined
   private isStale = false
+  private table = new AccountTable()
 
   private constructor(
     private readonly path: string,
+    private readonly copy: string,
     private readonly log: Log,
-    private table: AccountTable,
   ) {}
 
-  /** @throws Error with the reason if the file cannot be used */
-  static async open(path: string, log: Log): Promise<AccountFile> {
-    const state = await stateOf(path)
-    const file = new AccountFile(path, log, AccountTable.parse(await read(path)))
-    file.decided = state
+  /**
+   * @param copy the path of the copy of the last good file
+   * @throws Error with the reason if the file cannot be used, and there is no copy
+   */
+  static async open(path: string, copy: string, log: Log): Promise<AccountFile> {
+    const file = new AccountFile(path, copy, log)
+    file.decided = await stateOf(path)
+    try {
+      await file.load()
+    } catch (error) {
+      const good = read(copy).then((text) => AccountTable.parse(text))
+      file.table = await good.catch(() => Promise.reject(error as Error))
+      file.reject(error as Error)
+    }
     file.timer = setInterval(() => void file.look(), LOOK_EVERY_MS).unref()
     return file
   }
@@ -122,7 +134,7 @@ export class AccountFile implements Accounts {
     return this.table.size
   }
 
-  /** Is the file unusable, so that the previous entries are in force? */
+  /** Is the file unusable, so that the last good entries are in force? */
   get stale(): boolean {
     return this.isStale
   }
@@ -143,13 +155,30 @@ export class AccountFile implements Accounts {
     if (!settled || state === this.decided) return
     this.decided = state
     try {
-      this.table = AccountTable.parse(await read(this.path))
-      this.isStale = false
+      await this.load()
       this.log.info({ file: this.path, entries: this.table.size }, 'the accounts were read again')
     } catch (error) {
-      this.isStale = true
-      this.log.error({ file: this.path, error: (error as Error).message }, 'the previous accounts stay in force')
+      this.reject(error as Error)
     }
+  }
+
+  private async load(): Promise<void> {
+    const text = await read(this.path)
+    this.table = AccountTable.parse(text)
+    this.isStale = false
+    try {
+      await (await replaceFile(this.copy, text)).close()
+    } catch (error) {
+      this.log.warn(
+        { file: this.copy, error: (error as Error).message },
+        'there is no copy of the accounts for a start',
+      )
+    }
+  }
+
+  private reject({ message }: Error): void {
+    this.isStale = true
+    this.log.error({ file: this.path, error: message }, 'the last good accounts stay in force')
   }
 }
 

@@ -1,10 +1,11 @@
 import { readFileSync } from 'node:fs'
-import { type FileHandle, mkdir, open, rename } from 'node:fs/promises'
+import type { FileHandle } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { isAccountId } from './accounts.js'
 import type { Log } from './log.js'
 import type { Metrics } from './metrics.js'
+import { replaceFile } from './replace-file.js'
 import { type Charge, wordsOf } from './spending.js'
 
 /** The longest wait of an answer for the disk, in milliseconds. */
@@ -85,7 +86,7 @@ export class DoubtFile {
     try {
       if (!this.readable) throw new Error('the file could not be read at start')
       if (this.handle === undefined || this.outdated >= MAX_OUTDATED) {
-        const next = await rewritten(this.path, all())
+        const next = await replaceFile(this.path, all().map(lineOf).join(''))
         await this.handle?.close()
         this.handle = next
         this.outdated = 0
@@ -155,20 +156,5 @@ function entryOf(line: string): Entry | undefined {
     return good && Number.isSafeInteger(at) ? { key, account, amount, queueId, at, outcome } : undefined
   } catch {
     return undefined
-  }
-}
-
-/** Replaces the file by its next version, and leaves it open for further lines. */
-async function rewritten(path: string, entries: readonly Entry[]): Promise<FileHandle> {
-  await mkdir(dirname(path), { recursive: true })
-  const handle = await open(`${path}.new`, 'w', 0o600)
-  try {
-    await handle.writeFile(entries.map(lineOf).join(''))
-    await handle.datasync()
-    await rename(`${path}.new`, path)
-    return handle
-  } catch (error) {
-    await handle.close()
-    throw error
   }
 }

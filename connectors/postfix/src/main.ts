@@ -1,11 +1,12 @@
 import { readFile } from 'node:fs/promises'
 import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
 import { AccountFile } from './account-file.js'
 import { AccountQuery } from './account-query.js'
 import { firstOf } from './accounts.js'
 import { DoubtFile } from './doubt-file.js'
 import { Doubts } from './doubts.js'
-import { openLog } from './log.js'
+import { type Log, openLog } from './log.js'
 import { Metrics } from './metrics.js'
 import { serveOperations } from './operations.js'
 import { Policy } from './policy.js'
@@ -22,8 +23,9 @@ async function serve(settings: Settings): Promise<void> {
   const metrics = new Metrics()
   const { log, close: closeLog } = openLog(settings.logLevel, () => metrics.linesDropped.inc())
 
-  const { accountsFile, accountsDatabase } = settings
-  const file = accountsFile === undefined ? undefined : await openAccounts(accountsFile, log)
+  const { accountsFile, accountsDatabase, stateDirectory } = settings
+  const copy = stateDirectory === undefined ? `${accountsFile}.good` : join(stateDirectory, 'accounts')
+  const file = accountsFile === undefined ? undefined : await openAccounts(accountsFile, copy, log)
   const query =
     accountsDatabase === undefined
       ? undefined
@@ -38,7 +40,6 @@ async function serve(settings: Settings): Promise<void> {
   })
 
   const spending = new Spending({ url: settings.quotaUrl, token: tokenOf(settings.quotaToken) })
-  const { stateDirectory } = settings
   const doubtFile = stateDirectory === undefined ? undefined : new DoubtFile(stateDirectory, log, metrics)
   const doubts = new Doubts(spending.client, log, metrics, doubtFile, Date.now)
   const accounts = firstOf([file, query].filter((source) => source !== undefined))
@@ -75,9 +76,9 @@ async function serve(settings: Settings): Promise<void> {
   if (trouble !== undefined) log.error(trouble)
 }
 
-async function openAccounts(path: string, log: Parameters<typeof AccountFile.open>[1]): Promise<AccountFile> {
+async function openAccounts(path: string, copy: string, log: Log): Promise<AccountFile> {
   try {
-    return await AccountFile.open(path, log)
+    return await AccountFile.open(path, copy, log)
   } catch (error) {
     throw new SettingsError(`ACCOUNTS_FILE ${path}: ${(error as Error).message}\n`)
   }
