@@ -1,4 +1,4 @@
-import { mkdtemp, rename, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -147,6 +147,37 @@ describe('the connector', () => {
     // The envelope pays for nobody, unless it is told so.
     expect(await postfix.ask({ ...message(1, 1), sasl_username: '', sender: user(1) })).toMatch(answer)
     expect(await strict.metric('quota_postfix_questions_total', 'unknown_sender')).toBe(2)
+  })
+
+  it.each([
+    ['defer', /^DEFER_IF_PERMIT This account has no sending quota; please ask quota@example.org$/],
+    ['pass', /^DUNNO$/],
+    ['reject', /^REJECT /],
+  ])('answers accounts without a quota as it is told to: %s', async (setting, answer) => {
+    const strict = await Connector.start(settings({ NO_QUOTA: setting, CONTACT: 'quota@example.org' }))
+    const postfix = PolicyClient.to(strict.port)
+    expect(await postfix.ask({ ...message(3, 1), protocol_state: 'DATA' })).toMatch(
+      setting === 'reject' ? /^REJECT / : /^DUNNO$/,
+    )
+    expect(await postfix.ask(message(3, 1))).toMatch(answer)
+    expect(await strict.metric('quota_postfix_questions_total', 'no_quota')).toBe(1)
+  })
+
+  it.each([
+    ['messages', 13, 1, /1 message asked for, 0 left/],
+    ['kb', 14, 3, /3 kB asked for, 0 left/],
+  ])('counts %s as it is told to, at the end, when the size is known', async (unit, account, amount, refused) => {
+    await total(account, amount)
+    const { port } = await Connector.start(settings({ UNITS: unit }))
+    const postfix = PolicyClient.to(port)
+    const data = { ...message(account, 9), protocol_state: 'DATA', size: 0 }
+    expect(await postfix.ask(data)).toBe('DUNNO')
+    expect(await postfix.ask({ ...message(account, 9), size: 2_001 })).toBe('DUNNO')
+    expect(await usedBy(account)).toBe(amount)
+    expect(await postfix.ask({ ...message(account, 9), size: 2_001 })).toMatch(refused)
+    // What the client has announced.
+    expect(await postfix.ask({ ...data, size: 2_001 })).toMatch(refused)
+    expect(await postfix.ask({ ...message(account, 9), size: 'large' })).toBeUndefined()
   })
 
   it("charges the envelope's sender or the network without a login, as configured", async () => {
@@ -376,12 +407,79 @@ describe('the connector', () => {
       message: 'dunno: fits',
       state: 'END-OF-MESSAGE',
       instance: asked.instance,
-      payer: user(11),
+      payer_hash: expect.stringMatching(/^[0-9a-f]{12}$/),
       account: 11,
       recipients: 2,
+      amount: 2,
       remaining: 3,
-      key: `postfix:${asked.instance}:ann@example.org`,
+      key: expect.stringMatching(/^postfix:[0-9a-f]{64}$/),
     })
+  })
+
+  it('has keys that all connectors of one system agree on: by the token, or by a secret of its own', async () => {
+    await total(15, 100)
+    const asked = { ...message(15, 1), queue_id: 'AGREED' }
+    const KEY_SECRET = 'a secret that other tokens share'
+    const keys: unknown[] = []
+    for (const more of [{}, {}, { KEY_SECRET }, { KEY_SECRET, LOG_LEVEL: 'debug' }]) {
+      const one = await Connector.start(settings(more))
+      await PolicyClient.to(one.port).ask(asked)
+      const line = (): Record<string, unknown> | undefined => one.log.find(({ queue_id: id }) => id === 'AGREED')
+      while (line() === undefined) await sleep(10)
+      keys.push(line()!['key'])
+      expect(line()!['payer']).toBe('LOG_LEVEL' in more ? user(15) : undefined)
+    }
+    expect(keys).toEqual([keys[0], keys[0], keys[2], keys[2]])
+    expect(keys[2]).not.toBe(keys[0])
+  })
+
+  it('names no address: neither to the service, nor in its log, its metrics or its file', async () => {
+    await total(16, 1_000)
+    const detour = await Detour.start(service.url)
+    const state = join(folder, 'silent')
+    const file = join(folder, 'silent-accounts')
+    await writeFile(file, `${user(16)} 16\n192.0.2.0/24 16\n`)
+    const env = { QUOTA_URL: detour.url, STATE_DIRECTORY: state, ACCOUNTS_FILE: file, PAYER_WITHOUT_SASL: 'network' }
+    const silent = await Connector.start(settings({ ...env, CHECK_AT_RCPT: 'true' }))
+    const postfix = PolicyClient.to(silent.port)
+    const next = (recipients: number, login = user(16)): Record<string, string | number> => ({
+      ...message(16, recipients),
+      sender: user(16),
+      recipient: user(17),
+      sasl_username: login,
+    })
+    /** Asks until this is the answer: a busy machine may not ask the service in time. */
+    const until = async (
+      answer: RegExp,
+      question: () => Record<string, string | number>,
+    ): Promise<Record<string, string | number>> => {
+      for (;;) {
+        const asked = question()
+        const heard = await postfix.ask(asked)
+        if (heard === undefined) throw new Error('the connection has ended')
+        if (answer.test(heard)) return asked
+      }
+    }
+    await until(/^DUNNO/, () => ({ ...next(2), protocol_state: 'RCPT' }))
+    const asked = await until(/^DUNNO/, () => next(2))
+    await until(/^DEFER_IF_PERMIT /, () => ({ ...asked, recipient_count: 1 }))
+    await until(/^REJECT /, () => next(9_000))
+    await until(/^DEFER_IF_PERMIT No sending quota/, () => next(1, user(18)))
+    await until(/^DUNNO/, () => next(1, ''))
+    await writeFile(file, `${user(18)} x\n${user(16)} 1\n${user(16)} 1\n/(${user(16)}/ 1\n${user(19)}\n`)
+    silent.signal('SIGHUP')
+    while ((await silent.metric('quota_postfix_accounts_stale')) !== 1) await sleep(20)
+    detour.loses = () => true
+    while ((await silent.metric('quota_postfix_doubts ')) === 0) await postfix.ask(next(1))
+    const doubts = await readFile(join(state, 'doubts.jsonl'), 'utf8')
+    expect(doubts).toMatch(/"key":"postfix:[0-9a-f]{64}"/)
+    const { text: metrics } = await silent.get('/metrics')
+    await PolicyClient.to(silent.port).ask({ ...asked, recipient_count: 'many' })
+    silent.signal('SIGTERM')
+    await silent.exited
+    expect(silent.log.length).toBeGreaterThan(8)
+    for (const text of [JSON.stringify(silent.log), silent.stderr, metrics, doubts, detour.heard])
+      expect(text).not.toMatch(/user-\d|example\.org|192\.0\.2/)
   })
 
   it('names every mistake in its configuration', async () => {
@@ -390,6 +488,10 @@ describe('the connector', () => {
       METRICS_LISTEN: '127.0.0.1:99999',
       UNREACHABLE: 'maybe',
       TIME_ZONE: 'Mars/Olympus',
+      NO_QUOTA: 'perhaps',
+      UNITS: 'bytes',
+      KEY_SECRET: 'short',
+      CONTACT: 'grüße@example.org',
       MAX_CONNECTIONS: '0',
       ACCOUNTS_DATABASE_URL: 'postgres://x/y',
     })
@@ -401,6 +503,10 @@ describe('the connector', () => {
       'METRICS_LISTEN',
       'UNREACHABLE',
       'TIME_ZONE',
+      'NO_QUOTA',
+      'UNITS',
+      'CONTACT',
+      'KEY_SECRET',
       'MAX_CONNECTIONS',
       'ACCOUNTS_DATABASE_URL',
       'ACCOUNTS_QUERY',

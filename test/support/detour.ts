@@ -11,6 +11,8 @@ export class Detour {
   loses: (path: string) => boolean = () => false
   /** The paths of all requests. */
   readonly paths: string[] = []
+  /** Everything that callers have sent: paths, headers and bodies. */
+  heard = ''
 
   private constructor(private readonly server: Server) {}
 
@@ -19,6 +21,7 @@ export class Detour {
       createServer((incoming, outgoing) => {
         const { method = 'GET', headers, url = '' } = incoming
         detour.paths.push(url)
+        detour.heard += `${url} ${JSON.stringify(headers)}\n`
         void sleep(detour.delayMs).then(() => {
           const passed = request(new URL(url, target), { method, headers }, (answer) => {
             if (detour.loses(url)) answer.resume()
@@ -28,6 +31,7 @@ export class Detour {
             }
           })
           passed.on('error', () => outgoing.destroy())
+          incoming.on('data', (chunk: Buffer) => (detour.heard += chunk.toString('utf8')))
           incoming.pipe(passed)
         })
       }),

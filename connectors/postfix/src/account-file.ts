@@ -1,6 +1,6 @@
 import { readFile, stat } from 'node:fs/promises'
 import { BlockList, isIP } from 'node:net'
-import { RE2JS } from 're2js'
+import { RE2JS, RE2JSSyntaxException } from 're2js'
 import { isAccountId, MAX_SENDER_LENGTH, type Accounts, type Payer } from './accounts.js'
 import type { Log } from './log.js'
 import { replaceFile } from './replace-file.js'
@@ -28,7 +28,7 @@ export class AccountTable implements Accounts {
   /**
    * Lines `SENDER ACCOUNT`; a line that begins with `#` is a comment. A sender is `user@example.org` or another login,
    * `@example.org`, `/a RE2 pattern/` that matches the whole sender, or `192.0.2.0/24`.
-   * @throws Error with every mistake and its line
+   * @throws Error with every mistake and its line, but no sender: the log names none
    */
   static parse(text: string): AccountTable {
     const table = new AccountTable()
@@ -39,10 +39,12 @@ export class AccountTable implements Accounts {
       // Not at the first blank: a pattern may contain blanks.
       const [sender, id] = cutAtLastBlank(trimmed)
       try {
-        if (!/^\d{1,16}$/.test(id) || !isAccountId(Number(id))) throw new Error(`"${id}" is no account id`)
+        if (!/^\d{1,16}$/.test(id) || !isAccountId(Number(id))) throw new Error('no account id at its end')
         table.add(sender.toLowerCase(), sender, Number(id))
       } catch (error) {
-        mistakes.push(`line ${index + 1}: ${(error as Error).message}`)
+        // Its message would repeat the pattern.
+        const message = error instanceof RE2JSSyntaxException ? error.getDescription() : (error as Error).message
+        mistakes.push(`line ${index + 1}: ${message}`)
       }
     }
     if (table.size === 0 && mistakes.length === 0) mistakes.push('it names nobody')
@@ -79,14 +81,14 @@ export class AccountTable implements Accounts {
       if (this.networks.length === MAX_NETWORKS) throw new Error(`more than ${MAX_NETWORKS} networks`)
       const most = family === 4 ? 32 : 128
       const prefix = bits === undefined ? most : /^\d{1,3}$/.test(bits) ? Number(bits) : Infinity
-      if (prefix > most) throw new Error(`"${given}" is no network`)
+      if (prefix > most) throw new Error('it is no network')
       const list = new BlockList()
       list.addSubnet(address, prefix, family === 4 ? 'ipv4' : 'ipv6')
       this.networks.push({ list, prefix, account })
       return
     }
     if (name === '' || /\s/.test(name) || name.length > MAX_SENDER_LENGTH) throw new Error('it is not "SENDER ACCOUNT"')
-    if (this.names.has(name)) throw new Error(`"${given}" is there already`)
+    if (this.names.has(name)) throw new Error('its sender is there already')
     this.names.set(name, account)
   }
 }

@@ -47,6 +47,11 @@ export class DoubtFile {
     this.path = pathOf(folder)
   }
 
+  /** Was the last write successful? */
+  get works(): boolean {
+    return !this.failed
+  }
+
   /** The entries of an earlier process. Synchronous, so that no question comes before them. */
   read(): Entry[] {
     try {

@@ -90,7 +90,7 @@ export class Doubts {
     const end = performance.now() + withinMs
     for (const doubt of this.open.values()) {
       if (performance.now() < end) await this.settle(doubt, end, CHARGED_WITHIN_MS)
-      if (this.open.has(doubt.key) && this.file === undefined) this.end(doubt, 'given_up', 'the connector ends')
+      if (this.open.has(doubt.key) && this.file?.works !== true) this.end(doubt, 'given_up', 'the connector ends')
     }
     await this.file?.close()
     if (this.open.size > 0) this.log.warn({ doubts: this.open.size }, 'open doubts are left to the next start')

@@ -39,11 +39,14 @@ async function serve(settings: Settings): Promise<void> {
     void file?.look(true)
   })
 
-  const spending = new Spending({ url: settings.quotaUrl, token: tokenOf(settings.quotaToken) })
+  const token = tokenOf(settings.quotaToken)
+  const spending = new Spending({ url: settings.quotaUrl, token })
+  // Without a setting, all connectors with one token have the same keys.
+  const secret = async (): Promise<string> => settings.keySecret ?? `keys of ${await token()}`
   const doubtFile = stateDirectory === undefined ? undefined : new DoubtFile(stateDirectory, log, metrics)
   const doubts = new Doubts(spending.client, log, metrics, doubtFile, Date.now)
   const accounts = firstOf([file, query].filter((source) => source !== undefined))
-  const policy = new Policy(settings.rules, accounts, spending, doubts, Date.now)
+  const policy = new Policy(settings.rules, accounts, spending, doubts, secret, Date.now)
   const server = new PolicyServer((question) => policy.decide(question), metrics, log, settings.maxConnections)
   await server.listen(settings.listen)
   // Only now: another connector, which listens already, would write the same file.

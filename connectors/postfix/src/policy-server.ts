@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import { unlink } from 'node:fs/promises'
 import { connect, createServer, type ListenOptions, type Server, type Socket } from 'node:net'
+import { MAX_SENDER_LENGTH } from './accounts.js'
 import type { Log } from './log.js'
 import type { Metrics } from './metrics.js'
 import type { Verdict } from './policy.js'
@@ -145,7 +146,7 @@ class Connection {
   private answer(question: Question, { action, ...verdict }: Verdict, ms: number): void {
     if (this.socket.writable) this.socket.write(`action=${action}\n\n`)
     const [answer = ''] = action.toLowerCase().split(' ', 1)
-    const { reason, payer, account, remaining, key, error } = verdict
+    const { reason, payer, payerHash, account, amount, remaining, key, error } = verdict
     this.metrics.questions.inc({ answer, reason })
     this.metrics.seconds.observe(ms / 1_000)
     const { state, queueId, instance, recipientCount } = question
@@ -157,9 +158,11 @@ class Connection {
         queue_id: queueId,
         state,
         instance,
-        payer: payer?.slice(0, 320),
+        payer: this.log.isLevelEnabled('debug') ? payer?.slice(0, MAX_SENDER_LENGTH) : undefined,
+        payer_hash: payerHash,
         account,
         recipients: recipientCount,
+        amount,
         remaining,
         key,
         ms: Math.round(ms),

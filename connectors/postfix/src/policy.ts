@@ -1,10 +1,10 @@
-import { createHash } from 'node:crypto'
+import { createHmac } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Accounts, type Payer, payerOf } from './accounts.js'
 import type { Doubts } from './doubts.js'
 import type { Question } from './question.js'
 import type { Charge, Outcome, Spending } from './spending.js'
-import { DUNNO, type Leniency, NO_QUOTA, refusal, unknownSender, unreachable } from './words.js'
+import { DUNNO, type Leniency, noQuota, refusal, type Unit, unknownSender, unreachable, type Wording } from './words.js'
 
 /** The maximum time for an answer, in milliseconds. Postfix and its client wait meanwhile. */
 export const ANSWER_WITHIN_MS = 4_000
@@ -12,19 +12,19 @@ export const ANSWER_WITHIN_MS = 4_000
 const EARLY_ANSWER_WITHIN_MS = 2_000
 /** The part of it for the lookup of the account. */
 const ACCOUNT_WITHIN_MS = 1_500
-const MAX_KEY_LENGTH = 200
+const BYTES_PER_KB = 1_000
+const PAYER_HASH_LENGTH = 12
 const MAX_QUEUE_ID_LENGTH = 64
 
 /** The operator's decisions. */
-export interface Rules {
+export interface Rules extends Wording {
   /** The payer of messages without a login. */
   readonly payerWithoutSasl: 'none' | 'sender' | 'network'
   readonly unknownSender: Leniency
+  readonly noQuota: Leniency
   readonly unreachable: 'pass' | 'defer'
   /** Whether to check at `RCPT` as well that units are left. */
   readonly checkAtRcpt: boolean
-  /** The time zone of times in answers. */
-  readonly timeZone: string
 }
 
 /** An answer, with its details for the log and the metrics. */
@@ -38,17 +38,24 @@ export interface Verdict {
     | 'no_quota'
     | 'unknown_sender'
     | 'unreachable'
-    /** Unreachable before the end of the message, which decides. */
+    /** Left to the end of the message. */
     | 'postponed'
     | 'in_doubt'
     | 'contradiction'
+  /** The payer's name, for the log at the level `debug` alone. */
   readonly payer?: string
+  /** Tells payers apart without naming them. */
+  readonly payerHash?: string | undefined
   readonly account?: number
-  /** The number of recipients that the account may still have. */
+  /** The units that the message needs. */
+  readonly amount?: number
+  /** The units that the account may still use. */
   readonly remaining?: number
   readonly key?: string
   readonly error?: string
 }
+
+const POSTPONED = { action: DUNNO, reason: 'postponed' } as const
 
 /** Decides the answer to Postfix. */
 export class Policy {
@@ -57,6 +64,8 @@ export class Policy {
     private readonly accounts: Accounts,
     private readonly spending: Pick<Spending, 'charge' | 'check'>,
     private readonly doubts: Pick<Doubts, 'add' | 'has'>,
+    /** The secret of hashes. @throws Error if it cannot be read now */
+    private readonly secret: () => Promise<string>,
     /** Milliseconds since 1970. */
     private readonly now: () => number,
   ) {}
@@ -72,28 +81,38 @@ export class Policy {
       return { action: DUNNO, reason: 'not_asked' }
     if (final && (question.instance === '' || question.recipientCount < 1))
       throw new Error('a message without instance or recipient_count: is this Postfix 2.3 or later?')
+    if (final && this.rules.unit === 'kb' && question.size < 1) throw new Error('a message without size')
     const verdict = await this.judge(question, final)
     // A message that the end would accept is not lost to an outage at `DATA`.
-    return final || verdict.reason !== 'unreachable' ? verdict : { ...verdict, action: DUNNO, reason: 'postponed' }
+    return final || verdict.reason !== 'unreachable' ? verdict : { ...verdict, ...POSTPONED }
   }
 
   private async judge(question: Question, final: boolean): Promise<Verdict> {
     const until = performance.now() + (final ? ANSWER_WITHIN_MS : EARLY_ANSWER_WITHIN_MS)
     const payer = payerOf(question, this.rules.payerWithoutSasl)
+    let secret: string
     let account: number | undefined
     try {
+      secret = await this.secret()
       account = await within(ACCOUNT_WITHIN_MS, this.accounts.find(payer))
     } catch (error) {
       return this.cannotAsk(payer, `the account is not known: ${(error as Error).message}`)
     }
-    if (account === undefined)
-      return { action: unknownSender(this.rules.unknownSender), reason: 'unknown_sender', payer: payer.name }
-    const known = { payer: payer.name, account }
-    const { recipientCount, queueId } = question
-    // At `RCPT`, Postfix has not counted yet.
-    const amount = Math.max(recipientCount, 1)
-    if (!final) return { ...known, ...this.answer(await this.spending.check(account, amount, until), amount) }
-    const charge = { account, amount, key: keyOf(question), queueId: queueId.slice(0, MAX_QUEUE_ID_LENGTH) }
+    const { unit, unknownSender: setting, contact } = this.rules
+    const named = { payer: payer.name, payerHash: payerHashOf(payer, secret) }
+    if (account === undefined) return { ...named, action: unknownSender(setting, contact), reason: 'unknown_sender' }
+    const amount = amountOf(question, unit)
+    const known = { ...named, account, amount }
+    if (!final) {
+      const outcome = await this.spending.check(account, amount, until)
+      return { ...known, ...(this.isUnclear(outcome) ? POSTPONED : this.answer(outcome, amount)) }
+    }
+    const charge = {
+      account,
+      amount,
+      key: keyOf(question, secret),
+      queueId: question.queueId.slice(0, MAX_QUEUE_ID_LENGTH),
+    }
     return { ...known, key: charge.key, ...(await this.charge(charge, until)) }
   }
 
@@ -111,11 +130,11 @@ export class Policy {
         return { action: DUNNO, reason: 'fits', remaining: outcome.remaining }
       case 'exceeded': {
         const { remaining, refillsAt } = outcome
-        const action = refusal({ requested, remaining, refillsAt }, this.now(), this.rules.timeZone)
+        const action = refusal({ requested, remaining, refillsAt }, this.now(), this.rules)
         return { action, reason: 'exceeded', remaining }
       }
       case 'no_quota':
-        return { action: NO_QUOTA, reason: 'no_quota' }
+        return { action: noQuota(this.rules.noQuota, this.rules.contact), reason: 'no_quota' }
       case 'contradiction':
         // Always deferred, whatever the setting `unreachable` says: a message must not pass as the charge of another.
         return { action: unreachable('defer'), reason: 'contradiction' }
@@ -124,21 +143,39 @@ export class Policy {
     }
   }
 
-  private cannotAsk(payer: Payer, error: string): Verdict {
-    return { action: unreachable(this.rules.unreachable), reason: 'unreachable', payer: payer.name, error }
+  /** A check does not tell an account without a quota from one that has nothing left for ever; a charge does. */
+  private isUnclear(outcome: Outcome): boolean {
+    const nothing = outcome.kind === 'exceeded' && outcome.remaining === 0 && outcome.refillsAt === null
+    return nothing && this.rules.noQuota !== 'reject'
+  }
+
+  private cannotAsk({ name }: Payer, error: string): Verdict {
+    // A database may repeat the name.
+    const hidden = name === '' ? error : error.replaceAll(name, '…').replaceAll(name.toLowerCase(), '…')
+    return { action: unreachable(this.rules.unreachable), reason: 'unreachable', payer: name, error: hidden }
   }
 }
 
+/** The units that a message needs, as far as Postfix knows: no recipients at `RCPT`, no size before the end. */
+function amountOf({ recipientCount, size }: Question, unit: Unit): number {
+  const known = { recipients: recipientCount, messages: 1, kb: Math.ceil(size / BYTES_PER_KB) }
+  return Math.max(known[unit], 1)
+}
+
 /**
- * Identifies a message: Postfix's `instance` (process, microsecond, count) and the sender, readable if they fit into
- * a key. A repeated question has the same key, also over another connection.
+ * Identifies a message: Postfix's `instance` (process, microsecond, count) and the sender, whose address does not leave
+ * the connector. A repeated question has the same key, also over another connection, or connector with that secret.
  */
-export function keyOf({ instance, sender }: Question): string {
-  const readable = `postfix:${instance}:${sender}`
-  if (readable.length <= MAX_KEY_LENGTH && /^[!-~]+$/.test(readable)) return readable
-  return `postfix#${createHash('sha256')
-    .update(JSON.stringify([instance, sender]))
-    .digest('hex')}`
+export function keyOf({ instance, sender }: Question, secret: string): string {
+  return `postfix:${hashOf(secret, 'message', instance, sender)}`
+}
+
+function payerHashOf({ kind, name }: Payer, secret: string): string | undefined {
+  return name === '' ? undefined : hashOf(secret, kind, name.toLowerCase()).slice(0, PAYER_HASH_LENGTH)
+}
+
+function hashOf(secret: string, ...parts: string[]): string {
+  return createHmac('sha256', secret).update(JSON.stringify(parts)).digest('hex')
 }
 
 async function within<Value>(ms: number, work: Promise<Value>): Promise<Value> {

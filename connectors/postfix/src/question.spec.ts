@@ -42,6 +42,7 @@ const QUESTION: Question = {
   saslUsername: 'ann',
   clientAddress: '192.0.2.7',
   recipientCount: 3,
+  size: 1234,
 }
 
 const read = (text: string): Question[] => new QuestionReader().read(Buffer.from(text))
@@ -53,7 +54,16 @@ describe('a question', () => {
 
   it('may lack what Postfix does not know, and may have what we do not', () => {
     expect(read('request=smtpd_access_policy\nprotocol_state=RCPT\nnew_attribute=a=b\n\n')).toEqual([
-      { state: 'RCPT', instance: '', queueId: '', sender: '', saslUsername: '', clientAddress: '', recipientCount: 0 },
+      {
+        state: 'RCPT',
+        instance: '',
+        queueId: '',
+        sender: '',
+        saslUsername: '',
+        clientAddress: '',
+        recipientCount: 0,
+        size: 0,
+      },
     ])
   })
 

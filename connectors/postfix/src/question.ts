@@ -13,6 +13,8 @@ export interface Question {
   readonly clientAddress: string
   /** The number of recipients that Postfix has accepted so far: 0 before `DATA`. */
   readonly recipientCount: number
+  /** Bytes: what the client has announced, or 0; at the end of the message its size. */
+  readonly size: number
 }
 
 /** The input is not a question. The protocol has no answer to that: close the connection. */
@@ -37,6 +39,7 @@ const KEPT = new Set([
   'sasl_username',
   'client_address',
   'recipient_count',
+  'size',
 ])
 
 /**
@@ -88,10 +91,13 @@ export class QuestionReader {
 
   private finish(): Question {
     const value = (name: string): string => this.values.get(name) ?? ''
-    const count = value('recipient_count') || '0'
+    const number = (name: string): number => {
+      const text = value(name) || '0'
+      if (!/^\d{1,12}$/.test(text)) throw new MalformedQuestion(`a ${name} that is none`)
+      return Number(text)
+    }
     if (value('request') !== REQUEST) throw new MalformedQuestion(`no request=${REQUEST}`)
     if (value('protocol_state') === '') throw new MalformedQuestion('no protocol_state')
-    if (!/^\d{1,12}$/.test(count)) throw new MalformedQuestion('a recipient_count that is none')
     const question = {
       state: value('protocol_state'),
       instance: value('instance'),
@@ -99,7 +105,8 @@ export class QuestionReader {
       sender: value('sender'),
       saslUsername: value('sasl_username'),
       clientAddress: value('client_address'),
-      recipientCount: Number(count),
+      recipientCount: number('recipient_count'),
+      size: number('size'),
     }
     this.lines = 0
     this.values.clear()

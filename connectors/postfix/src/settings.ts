@@ -3,10 +3,14 @@ import { LOG_LEVELS, type LogLevel } from './log.js'
 import type { Rules } from './policy.js'
 import type { Address } from './policy-server.js'
 
+const MIN_SECRET_LENGTH = 32
+
 /** The environment's settings, validated. docs/postfix.md has a line for each. */
 export interface Settings {
   readonly quotaUrl: string
   readonly quotaToken: { readonly token: string } | { readonly file: string }
+  /** The secret of hashes; undefined: derived from the token. */
+  readonly keySecret: string | undefined
   readonly listen: Address
   /** Undefined if switched off. */
   readonly metrics: Address | undefined
@@ -75,6 +79,7 @@ export function readSettings(environment: Environment): Settings {
   const settings = {
     quotaUrl: quotaUrl ?? '',
     quotaToken: file === undefined ? { token: token ?? '' } : { file },
+    keySecret: read('KEY_SECRET', given('KEY_SECRET'), secretOf),
     listen: read('LISTEN', given('LISTEN') ?? '127.0.0.1:10040', addressOf) ?? { path: '' },
     metrics: read('METRICS_LISTEN', given('METRICS_LISTEN') ?? '127.0.0.1:10041', (text) =>
       text === 'off' ? undefined : addressOf(text),
@@ -85,8 +90,11 @@ export function readSettings(environment: Environment): Settings {
     rules: {
       payerWithoutSasl: oneOf('PAYER_WITHOUT_SASL', ['none', 'sender', 'network'], 'none'),
       unknownSender: oneOf('UNKNOWN_SENDER', ['pass', 'reject', 'defer'], 'defer'),
+      noQuota: oneOf('NO_QUOTA', ['pass', 'reject', 'defer'], 'reject'),
       unreachable: oneOf('UNREACHABLE', ['defer', 'pass'], 'defer'),
       checkAtRcpt: oneOf('CHECK_AT_RCPT', ['true', 'false'], 'false') === 'true',
+      unit: oneOf('UNITS', ['recipients', 'messages', 'kb'], 'recipients'),
+      contact: read('CONTACT', given('CONTACT') ?? 'your administrator', contactOf) ?? '',
       timeZone: read('TIME_ZONE', given('TIME_ZONE') ?? 'UTC', zoneOf) ?? 'UTC',
     },
     maxConnections: integer('MAX_CONNECTIONS', 1, 100_000, 1_000),
@@ -110,6 +118,16 @@ function addressOf(text: string): Address {
   const [, host = '', port = ''] = /^(\[[\da-f:.]+\]|[\w.-]+):(\d{1,5})$/i.exec(text) ?? []
   if (host === '' || Number(port) > 65_535) throw new Error('must be HOST:PORT, [IPV6]:PORT or unix:/PATH')
   return { host: host.replace(/[[\]]/g, ''), port: Number(port) }
+}
+
+function secretOf(text: string): string {
+  if (text.length < MIN_SECRET_LENGTH) throw new Error(`must have at least ${MIN_SECRET_LENGTH} characters`)
+  return text
+}
+
+function contactOf(text: string): string {
+  if (!/^[ -~]{1,100}$/.test(text)) throw new Error('must be an address or a URL: at most 100 characters of ASCII')
+  return text
 }
 
 function zoneOf(text: string): string {

@@ -11,7 +11,7 @@ const MAX_AT_ONCE = 64
 /** A message to charge. */
 export interface Charge {
   readonly account: number
-  /** The number of recipients. */
+  /** Units. */
   readonly amount: number
   /** Identifies the message; each message is charged once. */
   readonly key: string
@@ -70,7 +70,7 @@ export class Spending {
     return outcome
   }
 
-  /** Would that many recipients fit? Charges nothing. */
+  /** Would that many units fit? Charges nothing. */
   check(account: number, amount: number, until: number): Promise<Outcome> {
     return this.ask('check', until, async (options) => {
       const { allowed, remaining, refillsAt } = await this.client.mail.check({ accountId: account, amount }, options)

@@ -1,30 +1,43 @@
 import { moment } from '@quota-service/client/refusal'
 import { describe, expect, it } from '@jest/globals'
 import fc from 'fast-check'
-import { pause, refusal, unknownSender, unreachable } from './words.js'
+import { noQuota, pause, refusal, unknownSender, unreachable, type Wording } from './words.js'
 
 const NOW = Date.parse('2026-11-23T12:00:00Z')
+const WORDING: Wording = { unit: 'recipients', contact: 'your administrator', timeZone: 'UTC' }
 
 describe('an answer', () => {
   it('says when a message fits again', () => {
     const shortage = { requested: 12, remaining: 3, refillsAt: '2026-12-01T00:00:00.000Z' }
-    expect(refusal(shortage, NOW, 'UTC')).toBe(
+    expect(refusal(shortage, NOW, WORDING)).toBe(
       'DEFER_IF_PERMIT Sending quota exceeded: 12 recipients asked for, 3 left. This fits again in 8 days, on 1 December 2026 at 00:00 UTC',
     )
   })
 
   it('is for ever where nobody but an administrator helps', () => {
-    expect(refusal({ requested: 1, remaining: 0, refillsAt: null }, NOW, 'UTC')).toBe(
+    expect(refusal({ requested: 1, remaining: 0, refillsAt: null }, NOW, WORDING)).toBe(
       'REJECT Sending quota exceeded: 1 recipient asked for, 0 left. Waiting does not help; please ask your administrator',
     )
   })
 
+  it('says how much fits at a time where the message alone is too large', () => {
+    const shortage = { requested: 5, remaining: 3, refillsAt: null }
+    expect(refusal(shortage, NOW, WORDING)).toMatch(
+      /5 recipients asked for, 3 left\. Waiting does not help; send to at most 3 at a time, or ask your administrator$/,
+    )
+    expect(refusal(shortage, NOW, { ...WORDING, unit: 'kb', contact: 'https://mail.example.org/quota' })).toMatch(
+      /5 kB asked for, 3 left\. Waiting does not help; send at most 3 kB at a time, or ask https:\/\/mail.example.org\/quota$/,
+    )
+    expect(refusal({ ...shortage, requested: 1, remaining: 0 }, NOW, { ...WORDING, unit: 'messages' })).toContain(
+      '1 message asked for, 0 left',
+    )
+  })
+
   it.each([
-    [-5, 'in 1 second'],
-    [1, 'in 1 second'],
-    [1_001, 'in 2 seconds'],
-    [89_000, 'in 89 seconds'],
-    [90_000, 'in 2 minutes'],
+    [-5, 'in 1 minute'],
+    [1, 'in 1 minute'],
+    [60_000, 'in 1 minute'],
+    [60_001, 'in 2 minutes'],
     [60 * 60_000, 'in 60 minutes'],
     [89.5 * 60_000, 'in 90 minutes'],
     [91 * 60_000, 'in 2 hours'],
@@ -54,7 +67,9 @@ describe('an answer', () => {
         zones,
         (requested, remaining, at, zone) => {
           const refillsAt = new Date(at).toISOString()
-          expect(refusal({ requested, remaining, refillsAt }, NOW, zone)).toMatch(/^DEFER_IF_PERMIT [ -~]{1,300}$/)
+          const wording = { ...WORDING, timeZone: zone, contact: 'x'.repeat(100) }
+          for (const at of [refillsAt, null])
+            expect(refusal({ requested, remaining, refillsAt: at }, NOW, wording)).toMatch(/^[A-Z_]+ [ -~]{1,300}$/)
         },
       ),
     )
@@ -63,8 +78,10 @@ describe('an answer', () => {
   it('to what cannot be asked is the setting', () => {
     expect(unreachable('pass')).toBe('DUNNO')
     expect(unreachable('defer')).toMatch(/^DEFER_IF_PERMIT /)
-    expect(unknownSender('pass')).toBe('DUNNO')
-    expect(unknownSender('reject')).toMatch(/^REJECT /)
-    expect(unknownSender('defer')).toMatch(/^DEFER_IF_PERMIT /)
+    for (const text of [noQuota, unknownSender]) {
+      expect(text('pass', 'Ann')).toBe('DUNNO')
+      expect(text('reject', 'Ann')).toMatch(/^REJECT .*; please ask Ann$/)
+      expect(text('defer', 'Ann')).toMatch(/^DEFER_IF_PERMIT /)
+    }
   })
 })

@@ -6,23 +6,35 @@ export const DUNNO = 'DUNNO'
 /** The action if nothing else decides. */
 export type Leniency = 'pass' | 'defer' | 'reject'
 
-const SECOND_MS = 1_000
-const MINUTE_MS = 60 * SECOND_MS
+/** What a quota counts: the recipients of a message, the message, or its size in kB (1,000 bytes), rounded up. */
+export type Unit = 'recipients' | 'messages' | 'kb'
+
+/** The operator's part of the texts. */
+export interface Wording {
+  readonly unit: Unit
+  /** Whom a sender asks: an address, a URL, or words. */
+  readonly contact: string
+  /** The IANA time zone of times. */
+  readonly timeZone: string
+}
+
+const NOUNS = { recipients: 'recipient', messages: 'message', kb: 'kB' } as const
+
+const MINUTE_MS = 60_000
 const HOUR_MS = 60 * MINUTE_MS
 const DAY_MS = 24 * HOUR_MS
 
-/** Units, largest first, each with the duration in milliseconds from which it is used; seconds below all of them. */
-const UNITS = [
+/** Units of time, largest first, each with the duration from which it is used; minutes below all of them. */
+const TIMES = [
   { name: 'day', ms: DAY_MS, from: 36 * HOUR_MS },
   { name: 'hour', ms: HOUR_MS, from: 90 * MINUTE_MS },
-  { name: 'minute', ms: MINUTE_MS, from: 90 * SECOND_MS },
 ]
 
-/** A refusal: the requested and the remaining recipients. */
+/** A refusal, in units. */
 export interface Shortage {
-  /** The number of recipients of the message. */
+  /** What the message needs. */
   readonly requested: number
-  /** The number of recipients that the account may still have. */
+  /** What the account may still use. */
   readonly remaining: number
   /** RFC 3339: the time from which it may fit; null if waiting does not help. */
   readonly refillsAt: string | null
@@ -31,40 +43,46 @@ export interface Shortage {
 /**
  * The answer to a message that exceeds the quota.
  * @param now milliseconds since 1970
- * @param timeZone an IANA name
  */
-export function refusal({ requested, remaining, refillsAt }: Shortage, now: number, timeZone: string): string {
-  const asked = `${counted(requested, 'recipient')} asked for, ${remaining} left`
-  if (refillsAt === null)
-    return `REJECT Sending quota exceeded: ${asked}. Waiting does not help; please ask your administrator`
+export function refusal({ requested, remaining, refillsAt }: Shortage, now: number, wording: Wording): string {
+  const { unit, contact, timeZone } = wording
+  const noun = NOUNS[unit]
+  const exceeded = `Sending quota exceeded: ${counted(requested, noun)} asked for, ${remaining} left`
+  if (refillsAt === null) {
+    // A smaller message fits, where this one never will.
+    const less = unit === 'kb' ? `send at most ${remaining} kB at a time` : `send to at most ${remaining} at a time`
+    return `REJECT ${exceeded}. Waiting does not help; ${remaining > 0 ? `${less}, or` : 'please'} ask ${contact}`
+  }
   const at = Date.parse(refillsAt)
-  return `DEFER_IF_PERMIT Sending quota exceeded: ${asked}. This fits again ${pause(at - now)}, on ${moment(at, timeZone)}`
+  return `DEFER_IF_PERMIT ${exceeded}. This fits again ${pause(at - now)}, on ${moment(at, timeZone)}`
 }
 
 /** The answer to a message of an account without a quota. */
-export const NO_QUOTA = 'REJECT This account has no sending quota; please ask your administrator'
+export function noQuota(setting: Leniency, contact: string): string {
+  return lenient(setting, `This account has no sending quota; please ask ${contact}`)
+}
 
 /** The answer to a message without a known payer. */
-export function unknownSender(setting: Leniency): string {
-  if (setting === 'pass') return DUNNO
-  const why = 'No sending quota is known for this sender; please ask your administrator'
-  return setting === 'reject' ? `REJECT ${why}` : `DEFER_IF_PERMIT ${why}`
+export function unknownSender(setting: Leniency, contact: string): string {
+  return lenient(setting, `No sending quota is known for this sender; please ask ${contact}`)
 }
 
 /** The answer if the service, or the source of accounts, is unreachable. */
 export function unreachable(setting: 'pass' | 'defer'): string {
-  return setting === 'pass'
-    ? DUNNO
-    : 'DEFER_IF_PERMIT Sending quotas cannot be checked at the moment; please try again later'
+  return lenient(setting, 'Sending quotas cannot be checked at the moment; please try again later')
 }
 
-/** A duration from now, rounded up, so that the sender does not retry too early. */
+function lenient(setting: Leniency, why: string): string {
+  return setting === 'pass' ? DUNNO : `${setting === 'reject' ? 'REJECT' : 'DEFER_IF_PERMIT'} ${why}`
+}
+
+/** A duration from now, rounded up, so that the sender does not retry too early; to the minute, as `moment`. */
 export function pause(ms: number): string {
-  const left = Math.max(SECOND_MS, ms)
-  const { name, ms: size } = UNITS.find(({ from }) => left >= from) ?? { name: 'second', ms: SECOND_MS }
+  const left = Math.max(1, ms)
+  const { name, ms: size } = TIMES.find(({ from }) => left >= from) ?? { name: 'minute', ms: MINUTE_MS }
   return `in ${counted(Math.ceil(left / size), name)}`
 }
 
 function counted(count: number, noun: string): string {
-  return `${count} ${noun}${count === 1 ? '' : 's'}`
+  return `${count} ${noun}${count === 1 || noun === NOUNS.kb ? '' : 's'}`
 }
