@@ -93,6 +93,9 @@ function checkRules() {
   promtool('check', 'rules', RULES)
   promtool('check', 'config', '--syntax-only', 'deploy/prometheus/prometheus.yaml')
   promtool('test', 'rules', TESTS)
+  // Its metrics are compared by test/postfix-connector.full-spec.ts.
+  promtool('check', 'rules', 'deploy/prometheus/postfix-rules.yaml')
+  promtool('test', 'rules', 'deploy/prometheus/postfix-rules.test.yaml')
 }
 
 function alertRules() {

@@ -395,6 +395,17 @@ describe('the connector', () => {
     await untilReady(200, 'ready')
   })
 
+  it('has the metrics of the alerts, from the start, of its process and its version', async () => {
+    const { text } = await (await Connector.start(settings())).get('/metrics')
+    const rules = await readFile('deploy/prometheus/postfix-rules.yaml', 'utf8')
+    const named = [...rules.matchAll(/(quota_postfix_\w+)\{job="quota-postfix"(?:,(\w+="\w+"))?\}/g)]
+    expect(named).toHaveLength(4)
+    for (const [, name = '', label = ''] of named)
+      expect(text.split('\n')).toContainEqual(expect.stringMatching(new RegExp(`^${name}(\\{.*${label}.*\\})? 0$`)))
+    expect(text).toMatch(/^quota_postfix_build_info\{version="[\d.]+"\} 1$/m)
+    expect(text).toMatch(/^process_resident_memory_bytes \d+$/m)
+  })
+
   it('writes a line for each message, with its queue id', async () => {
     await total(11, 5)
     const postfix = PolicyClient.to(connector.port)

@@ -1,4 +1,5 @@
-import { Counter, Gauge, Histogram, Registry } from 'prom-client'
+import { readFileSync } from 'node:fs'
+import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client'
 
 /** The metrics, in Prometheus format. */
 export class Metrics {
@@ -47,6 +48,22 @@ export class Metrics {
     help: 'Lines of the log that were dropped, since nobody read them.',
     registers: [this.registry],
   })
+
+  constructor() {
+    collectDefaultMetrics({ register: this.registry })
+    const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as {
+      version: string
+    }
+    new Gauge({
+      name: 'quota_postfix_build_info',
+      help: 'Always 1: the version of the connector.',
+      labelNames: ['version'],
+      registers: [this.registry],
+    }).set({ version }, 1)
+    // Alerts see the first of them only if there was a value before.
+    for (const answer of ['dunno', 'defer_if_permit']) this.questions.inc({ answer, reason: 'unreachable' }, 0)
+    for (const outcome of ['refunded', 'not_charged', 'given_up']) this.settled.inc({ outcome }, 0)
+  }
 
   /** @param read called at each scrape */
   gauge(name: string, help: string, read: () => number): void {
