@@ -139,6 +139,20 @@ describe('spells of refusals', () => {
         )
   })
 
+  it('go on by counts of another instance that are written after those of an hour later', () => {
+    const one = { amount: 1, lookedAfter: 0 }
+    const [first, last] = [
+      { ...one, at: START, instance: 0, writtenAfter: 0 },
+      { ...one, at: START + HOUR, instance: 1, writtenAfter: 0 },
+    ]
+    for (const writtenAfter of [2, 4_999]) {
+      const between = { ...one, at: START + HOUR - 1, instance: 0, writtenAfter }
+      expectTold([first, between, last])
+      expectTold([first, between, { ...last, at: START + HOUR + 5 * SECOND - 1 }])
+    }
+    expectTold([first, last, { ...last, at: START + HOUR + 3 * SECOND, instance: 2 }])
+  })
+
   it('are told as the contract says, for any refusals of three instances', () => {
     fc.assert(fc.property(distinct(4_999), expectTold))
   })
@@ -216,6 +230,7 @@ describe('spells of refusals', () => {
       requested: fc.constant(1),
       toldDay: fc.option(anyTime),
       stage: fc.constantFrom('pending' as const, 'told' as const, 'over' as const),
+      next: fc.constant(null),
     })
     fc.assert(
       fc.property(anySpell, (left) => {

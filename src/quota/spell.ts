@@ -28,6 +28,8 @@ export interface Spell {
   readonly toldDay: Instant | null
   /** `pending`: `owner.refused` is due or about to be; `told`: it was told of each day; `over`: the end was told. */
   readonly stage: SpellStage
+  /** Refusals after an hour without any, as far as is known: counts from before them may not be written yet. */
+  readonly next: Refusals | null
 }
 
 export type SpellStage = 'pending' | 'told' | 'over'
@@ -45,25 +47,26 @@ export interface Told {
  * and those of a spell before a newer one, change nothing that is told, so that no spell is told twice.
  */
 export function withRefusals(known: Spell | undefined, refusals: Refusals, now: Instant): Told {
-  const begun = stored({ ...refusals, since: refusals.firstAt, toldDay: null, stage: 'pending' }, now)
+  const begun = begunBy(refusals, now)
   if (known === undefined) return { spell: begun, events: [] }
   const spell = stored(known, now)
   if (begun.since >= spell.lastAt + QUIET_MS) {
-    // What is due is told first, although its time may not have come: the next spell takes its place.
-    const { events } = spell.stage === 'over' ? { events: [] } : ended(refusedTold(spell))
-    return { spell: begun, events }
+    if (spell.stage === 'over') return { spell: begun, events: [] }
+    if (now < spell.lastAt + QUIET_MS + SETTLED_MS)
+      return { spell: { ...spell, next: merged(refusals, spell.next) }, events: [] }
+    // Nobody has looked meanwhile: what is due is told first.
+    const { events } = ended(refusedTold(spell))
+    if (spell.next === null) return { spell: begun, events }
+    const after = withRefusals(begunBy(spell.next, now), refusals, now)
+    return { spell: after.spell, events: [...events, ...after.events] }
   }
   const lastAt = Math.max(spell.lastAt, begun.lastAt)
   if (spell.stage === 'over') return { spell: now < lastAt + QUIET_MS ? begun : { ...spell, lastAt }, events: [] }
   if (begun.lastAt + QUIET_MS <= spell.since) return { spell, events: [] }
-  const grown = {
-    ...spell,
-    since: spell.toldDay === null ? Math.min(spell.since, begun.since) : spell.since,
-    lastAt,
-    count: spell.count + begun.count,
-    requested: Math.min(spell.requested + begun.requested, Number.MAX_SAFE_INTEGER),
-  }
-  return { spell: stored(grown, now), events: [] }
+  const { count, requested } = merged(refusals, { ...spell, firstAt: spell.since })
+  const since = spell.toldDay === null ? Math.min(spell.since, begun.since) : spell.since
+  const grown = stored({ ...spell, since, lastAt, count, requested, next: null }, now)
+  return spell.next === null ? { spell: grown, events: [] } : withRefusals(grown, spell.next, now)
 }
 
 /**
@@ -74,7 +77,11 @@ export function toldBy(known: Spell, now: Instant, steady: boolean): Told {
   const spell = stored(known, now)
   if (spell.stage === 'over') return { spell, events: [] }
   const told = now < dueAt({ ...spell, stage: 'pending' }) ? { spell, events: [] } : refusedTold(spell)
-  return steady && now >= spell.lastAt + QUIET_MS + SETTLED_MS ? ended(told) : told
+  if (!steady || now < spell.lastAt + QUIET_MS + SETTLED_MS) return told
+  const over = ended(told)
+  if (spell.next === null) return over
+  const begun = toldBy(begunBy(spell.next, now), now, steady)
+  return { spell: begun.spell, events: [...over.events, ...begun.events] }
 }
 
 /** The time at which something is due: the telling, or the end; of one that is over, its last refusal. */
@@ -98,7 +105,21 @@ function refusedTold(spell: Spell): Told {
 }
 
 function ended({ spell, events }: Told): Told {
-  return { spell: { ...spell, stage: 'over' }, events: [...events, { type: 'owner.recovered', spell }] }
+  return { spell: { ...spell, stage: 'over', next: null }, events: [...events, { type: 'owner.recovered', spell }] }
+}
+
+function begunBy(refusals: Refusals, now: Instant): Spell {
+  return stored({ ...refusals, since: refusals.firstAt, toldDay: null, stage: 'pending', next: null }, now)
+}
+
+function merged({ firstAt, lastAt, count, requested }: Refusals, others: Refusals | null): Refusals {
+  if (others === null) return { firstAt, lastAt, count, requested }
+  return {
+    firstAt: Math.min(firstAt, others.firstAt),
+    lastAt: Math.max(lastAt, others.lastAt),
+    count: count + others.count,
+    requested: Math.min(requested + others.requested, Number.MAX_SAFE_INTEGER),
+  }
 }
 
 /** A spell as it is stored: without times in the future, which come from a clock that was wrong. */
@@ -106,7 +127,7 @@ function stored(spell: Spell, now: Instant): Spell {
   const [since, lastAt] = [Math.min(spell.since, now), Math.min(spell.lastAt, now)]
   const toldDay = spell.toldDay === null ? null : Math.min(spell.toldDay, dayOf(now))
   const stage = spell.stage === 'over' ? 'over' : toldDay !== null && toldDay >= dayOf(lastAt) ? 'told' : 'pending'
-  return { since, lastAt, count: spell.count, requested: spell.requested, toldDay, stage }
+  return { since, lastAt, count: spell.count, requested: spell.requested, toldDay, stage, next: spell.next }
 }
 
 function dayOf(instant: Instant): Instant {

@@ -324,6 +324,7 @@ function tablesOf({ prefix, ownerColumn, userColumn }: MigratedChannel): readonl
         count: integer,
         requested: integer,
         told_day: nullable(instant),
+        next: nullable(asciiText),
       },
       indexes: [['stage', 'due_at']],
     },

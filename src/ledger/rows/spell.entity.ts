@@ -1,5 +1,5 @@
 import { Column, Index, PrimaryColumn } from 'typeorm'
-import { ascii, INSTANT, INTEGER } from '../../database/column.js'
+import { ascii, ASCII_TEXT, INSTANT, INTEGER } from '../../database/column.js'
 import type { Spell, SpellStage } from '../../quota/spell.js'
 import type { Instant } from '../../time/instant.js'
 import type { RefusalCode } from './refusal.entity.js'
@@ -9,7 +9,7 @@ import type { RefusalCode } from './refusal.entity.js'
  * in the transaction that writes its events: the key decides that one instance tells.
  */
 @Index(['stage', 'dueAt'])
-export abstract class SpellRow implements Spell {
+export abstract class SpellRow implements Omit<Spell, 'next'> {
   @PrimaryColumn({ ...INTEGER, name: 'owner_id' })
   ownerId!: number
 
@@ -37,4 +37,8 @@ export abstract class SpellRow implements Spell {
 
   @Column({ ...INSTANT, name: 'told_day', nullable: true })
   toldDay!: Instant | null
+
+  /** JSON (`Refusals`): refusals that begin the next spell, unless others are found between; null: none. */
+  @Column({ ...ASCII_TEXT, nullable: true })
+  next!: string | null
 }

@@ -2,7 +2,16 @@ import type { Clock } from '../../clock/clock.js'
 import { PeriodicTask } from '../../database/periodic-task.js'
 import { placeholders } from '../../database/row-codec.js'
 import type { Transaction, TransactionRunner } from '../../database/transaction-runner.js'
-import { dueAt, latestDue, type Refusals, type SpellStage, toldBy, type Told, withRefusals } from '../../quota/spell.js'
+import {
+  dueAt,
+  latestDue,
+  type Refusals,
+  type Spell,
+  type SpellStage,
+  toldBy,
+  type Told,
+  withRefusals,
+} from '../../quota/spell.js'
 import type { Instant } from '../../time/instant.js'
 import type { QuotaRow } from '../rows/quota.entity.js'
 import type { SpellRow } from '../rows/spell.entity.js'
@@ -17,6 +26,9 @@ const EVERY_MS = 2_000
 const STEP = 500
 
 type Key = Pick<SpellRow, 'ownerId' | 'code'>
+
+/** A stored spell. */
+type Found = Spell & Pick<SpellRow, 'ownerId' | 'code' | 'dueAt'>
 
 const nameOf = ({ ownerId, code }: Key): string => `${ownerId} ${code}`
 
@@ -95,7 +107,7 @@ export class Spells<Q extends QuotaRow> {
   }
 
   /** The spells of these owners, locked in the order of their key. */
-  private async locked(transaction: Transaction, keys: readonly Key[]): Promise<Map<string, SpellRow>> {
+  private async locked(transaction: Transaction, keys: readonly Key[]): Promise<Map<string, Found>> {
     const { spell } = this.store
     const ids = ownersOf(keys)
     if (ids.length === 0) return new Map()
@@ -104,16 +116,24 @@ export class Spells<Q extends QuotaRow> {
         `ORDER BY ${spell.column('ownerId')}, ${spell.column('code')} ${lockOf(transaction.dialect, false)}`,
       ids,
     )
-    return new Map(rows.map((row) => spell.decode(row)).map((row) => [nameOf(row), row]))
+    return new Map(
+      rows.map((found) => {
+        const { next, ...row } = spell.decode(found)
+        return [nameOf(row), { ...row, next: next === null ? null : (JSON.parse(next) as Refusals) }]
+      }),
+    )
   }
 
   private async write(
     transaction: Transaction,
     told: readonly (Key & Told)[],
-    found: ReadonlyMap<string, SpellRow>,
+    found: ReadonlyMap<string, Found>,
   ): Promise<void> {
     const { spell, event } = this.store
-    const rows = told.map(({ ownerId, code, spell: one }) => ({ ownerId, code, ...one, dueAt: dueAt(one) }))
+    const rows = told.map(({ ownerId, code, spell: one }) => ({
+      ...{ ownerId, code, ...one, dueAt: dueAt(one) },
+      next: one.next === null ? null : JSON.stringify(one.next),
+    }))
     const telling = told.filter(({ events }) => events.length > 0)
     if (telling.length > 0) {
       const ids = ownersOf(telling)
