@@ -3107,10 +3107,11 @@ export interface components {
              */
             quota_id: number | null;
             /**
-             * @description The label of the quota at the time of reading; null if it has none, and if `quota_id` is null.
+             * @description The label of the quota at the time of reading; null if it has none, and if `quota_id` is null. Present only with
+             *     `labels=true`.
              * @example Spring campaign
              */
-            label: string | null;
+            label?: string | null;
             /**
              * @description The action.
              * @example update
@@ -5149,10 +5150,11 @@ export interface components {
              */
             quota_id: number | null;
             /**
-             * @description The label of the quota at the time of reading; null if it has none, and if `quota_id` is null.
+             * @description The label of the quota at the time of reading; null if it has none, and if `quota_id` is null. Present only with
+             *     `labels=true`.
              * @example Spring campaign
              */
-            label: string | null;
+            label?: string | null;
             /**
              * @description The action.
              * @example update
@@ -6822,6 +6824,8 @@ export interface operations {
             query?: {
                 /** @description Returns only rows with this outcome. */
                 outcome?: "planned" | "unchanged" | "invalid" | "applied" | "conflict" | "reverted" | "kept";
+                /** @description Adds the label of its quota to each row. */
+                labels?: "true";
                 /** @description Returns only rows after this one. Pass the `next_after` of the previous page. */
                 after?: number;
                 /** @description Number of rows on the page. */
@@ -8221,6 +8225,8 @@ export interface operations {
             query?: {
                 /** @description Returns only rows with this outcome. */
                 outcome?: "planned" | "unchanged" | "invalid" | "applied" | "conflict" | "reverted" | "kept";
+                /** @description Adds the label of its quota to each row. */
+                labels?: "true";
                 /** @description Returns only rows after this one. Pass the `next_after` of the previous page. */
                 after?: number;
                 /** @description Number of rows on the page. */

@@ -30,7 +30,7 @@ export const MAX_CHOSEN = 1_000
 /** Reads different ids between commas. The service refuses none, and too many: neither may become a whole list. */
 function idsOf(value: unknown): readonly number[] | undefined {
   if (value === undefined) return undefined
-  const ids = String(value)
+  const ids = (typeof value === 'string' || typeof value === 'number' ? String(value) : '')
     .split(',')
     .flatMap((one) => numberOf(one) ?? [])
   return [...new Set(ids)]

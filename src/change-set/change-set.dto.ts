@@ -151,8 +151,15 @@ export class RowsCsvQuery {
   outcome?: Outcome
 }
 
+/** The only value of `labels`. */
+const LABELS = 'true'
+
 /** Selects a page of rows. */
 export class RowsQuery extends RowsCsvQuery {
+  /** Adds the label of its quota to each row. */
+  @ChoiceField([LABELS], { optional: true, example: LABELS })
+  labels?: typeof LABELS
+
   /** Returns only rows after this one. Pass the `next_after` of the previous page. */
   @IdField({ optional: true, example: 100 })
   after?: number
@@ -310,9 +317,12 @@ export abstract class RowFields {
   @ResponseId({ nullable: true, example: 12 })
   quota_id!: number | null
 
-  /** The label of the quota at the time of reading; null if it has none, and if `quota_id` is null. */
-  @ResponseText({ nullable: true, example: 'Spring campaign' })
-  label!: string | null
+  /**
+   * The label of the quota at the time of reading; null if it has none, and if `quota_id` is null. Present only with
+   * `labels=true`.
+   */
+  @ResponseText({ nullable: true, optional: true, example: 'Spring campaign' })
+  label?: string | null
 
   /** The action. */
   @ResponseChoice(ITEM_ACTIONS, { example: 'update' })

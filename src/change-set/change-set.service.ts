@@ -165,19 +165,26 @@ export class ChangeSetService<Q extends QuotaRow> {
   /** Returns a page of a change set's rows, in order. */
   async rows({ id: principalId }: Caller, id: number, query: RowsQuery): Promise<RowsPage> {
     const set = await this.decided(principalId, id)
-    const { outcome, after, page_size: size = DEFAULT_PAGE_SIZE } = query
+    const { outcome, after, labels, page_size: size = DEFAULT_PAGE_SIZE } = query
     const items = await this.items(principalId, set, { outcome, after, limit: size + 1 })
-    const { kind, ledger, transactions } = this.dependencies
     const page = items.slice(0, size)
-    const quotas = await transactions.readsOf(principalId).read((transaction) =>
-      ledger.store.quotasById(
-        transaction,
-        page.flatMap(({ quotaId }) => quotaId ?? []),
-      ),
-    )
-    const labels = new Map(quotas.map(({ id: quotaId, label }) => [quotaId, label]))
-    const shown = page.map((item) => itemView(kind.channel, item, labels.get(item.quotaId ?? 0) ?? null))
+    const labelOf = labels === undefined ? undefined : await this.labels(principalId, page)
+    const shown = page.map((item) => itemView(this.dependencies.kind.channel, item, labelOf?.(item.quotaId)))
     return { items: shown, next_after: items.length > size ? (shown.at(-1)?.row ?? null) : null }
+  }
+
+  /** The present labels of the quotas of rows, deleted ones included. */
+  private async labels(
+    principalId: string,
+    items: readonly ChangeSetItemRow[],
+  ): Promise<(quotaId: number | null) => string | null> {
+    const { ledger, transactions } = this.dependencies
+    const ids = items.flatMap(({ quotaId }) => quotaId ?? [])
+    const quotas = await transactions
+      .readsOf(principalId)
+      .read((transaction) => ledger.store.quotasById(transaction, ids))
+    const labels = new Map(quotas.map(({ id, label }) => [id, label]))
+    return (quotaId) => labels.get(quotaId ?? 0) ?? null
   }
 
   /** Returns a change set's rows as CSV. */

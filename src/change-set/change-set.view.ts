@@ -35,7 +35,8 @@ export interface ItemView {
   row: number
   line: number | null
   quota_id: number | null
-  label: string | null
+  /** Present only if it was asked for. */
+  label?: string | null
   action: string
   outcome: string
   before: object
@@ -66,14 +67,14 @@ export function changeSetView(set: ChangeSetRow): ChangeSetView {
   }
 }
 
-/** Returns a row, as answered, with the label of its quota. */
-export function itemView(channel: AnyChannel, item: ChangeSetItemRow, label: string | null): ItemView {
+/** Returns a row, as answered. @param label of its quota; undefined: not asked for */
+export function itemView(channel: AnyChannel, item: ChangeSetItemRow, label?: string | null): ItemView {
   return {
     row: item.row,
     line: item.line,
     quota_id: item.quotaId,
     [channel.subjects[0].field]: item.ownerId === null ? null : shownOwner(item.ownerId),
-    label,
+    ...(label === undefined ? {} : { label }),
     action: item.action,
     outcome: item.outcome,
     before: objectOrNull(item.before) ?? {},

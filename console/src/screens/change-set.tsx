@@ -435,7 +435,7 @@ function Rows({ client, set, search }: { client: ChannelClient; set: ChangeSet; 
     queryKey: [client.name, 'change-set', set.id, 'rows', set.version, search],
     queryFn: ({ signal }) =>
       setsOf(client)
-        .rows(set.id, { ...search, pageSize: PAGE_SIZE }, { signal })
+        .rows(set.id, { ...search, labels: 'true', pageSize: PAGE_SIZE }, { signal })
         .page(),
     placeholderData: keepPreviousData,
   })
@@ -513,7 +513,7 @@ function columnsOf(client: ChannelClient, set: ChangeSet) {
       },
       folds: true,
     },
-    { head: 'Label', cell: ({ label }: Row) => <Label text={label} /> },
+    { head: 'Label', cell: ({ label = null }: Row) => <Label text={label} /> },
     {
       head: 'Before and after',
       cell: ({ action, before, after, outcome }: Row) =>

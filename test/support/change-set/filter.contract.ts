@@ -40,7 +40,6 @@ export function filterContract(suite: ChangeSetSuite): void {
           line: null,
           quota_id: id,
           ...owned(owner),
-          label: null,
           action: 'update',
           outcome: 'planned',
           before: { total: 100 + place },
@@ -72,7 +71,7 @@ export function filterContract(suite: ChangeSetSuite): void {
       const filter = { ids: [third, first, second, 2 ** 53 - 1] }
       const set = await madeSet(filter, { update: { total: 7 } })
       expect(set).toMatchObject({ filter, counts: { rows: 2, planned: 2 } })
-      const labels = async () => (await rows(set.id)).map(({ quota_id: id, label }: Body) => [id, label])
+      const labels = async () => (await rows(set.id, 'labels=true')).map(({ quota_id: id, label }: Body) => [id, label])
       expect(await labels()).toEqual([
         [first, 'Spring'],
         [third, null],
