@@ -27,12 +27,18 @@ export function numberOf(value: unknown): number | undefined {
 /** The maximum number of ids in a filter of the service. */
 export const MAX_CHOSEN = 1_000
 
-/** Reads different ids between commas. The service refuses none, and too many: neither may become a whole list. */
+/**
+ * Reads different ids, from a list or between commas. The service refuses none, and too many: neither may become a
+ * whole list.
+ */
 function idsOf(value: unknown): readonly number[] | undefined {
   if (value === undefined) return undefined
-  const ids = (typeof value === 'string' || typeof value === 'number' ? String(value) : '')
-    .split(',')
-    .flatMap((one) => numberOf(one) ?? [])
+  const given: readonly unknown[] = Array.isArray(value)
+    ? value
+    : typeof value === 'string'
+      ? value.split(',')
+      : [value]
+  const ids = given.flatMap((one) => numberOf(one) ?? [])
   return [...new Set(ids)]
 }
 
