@@ -52,8 +52,7 @@ export function withRefusals(known: Spell | undefined, refusals: Refusals, now: 
   const spell = stored(known, now)
   if (begun.since >= spell.lastAt + QUIET_MS) {
     if (spell.stage === 'over') return { spell: begun, events: [] }
-    if (now < spell.lastAt + QUIET_MS + SETTLED_MS)
-      return { spell: { ...spell, next: merged(refusals, spell.next) }, events: [] }
+    if (now < endsAt(spell)) return { spell: { ...spell, next: merged(refusals, spell.next) }, events: [] }
     // Nobody has looked meanwhile: what is due is told first.
     const { events } = ended(refusedTold(spell))
     if (spell.next === null) return { spell: begun, events }
@@ -77,7 +76,7 @@ export function toldBy(known: Spell, now: Instant, steady: boolean): Told {
   const spell = stored(known, now)
   if (spell.stage === 'over') return { spell, events: [] }
   const told = now < dueAt({ ...spell, stage: 'pending' }) ? { spell, events: [] } : refusedTold(spell)
-  if (!steady || now < spell.lastAt + QUIET_MS + SETTLED_MS) return told
+  if (!steady || now < endsAt(spell)) return told
   const over = ended(told)
   if (spell.next === null) return over
   const begun = toldBy(begunBy(spell.next, now), now, steady)
@@ -85,15 +84,21 @@ export function toldBy(known: Spell, now: Instant, steady: boolean): Told {
 }
 
 /** The time at which something is due: the telling, or the end; of one that is over, its last refusal. */
-export function dueAt({ stage, since, lastAt, toldDay }: Spell): Instant {
+export function dueAt(spell: Spell): Instant {
+  const { stage, since, lastAt, toldDay } = spell
   if (stage === 'over') return lastAt
-  if (stage === 'told') return lastAt + QUIET_MS + SETTLED_MS
+  if (stage === 'told') return endsAt(spell)
   return toldDay === null ? since + SETTLED_MS : lastAt
 }
 
 /** No time after this one may be due in any stage; a later one comes from a clock that was wrong. */
 export function latestDue(now: Instant): Instant {
   return now + QUIET_MS + 2 * SETTLED_MS
+}
+
+/** The time from which the spell is over: no count that could continue it is still to be written. */
+function endsAt({ lastAt }: Spell): Instant {
+  return lastAt + QUIET_MS + SETTLED_MS
 }
 
 /** Tells the refusals of each UTC day that were not told yet: within a spell, each of its days has some. */

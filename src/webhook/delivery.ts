@@ -53,7 +53,7 @@ export type DeliveryResult = 'delivered' | 'failed' | 'given_up'
 
 /** An endpoint, its queue, and the ends of all feeds, by channel. */
 export interface TurnView extends EndpointView {
-  readonly lastPositions: ReadonlyMap<string, number>
+  readonly lastPositions: Progress['positions']
 }
 
 /** The dependencies of a delivery. */
@@ -285,7 +285,7 @@ export class Delivery {
     return (
       replays.length > 0 ||
       Object.keys(positions).length !== channels.length ||
-      channels.some((channel) => (lastPositions.get(channel) ?? -Infinity) > (positions[channel] ?? -1))
+      channels.some((channel) => (lastPositions[channel] ?? -Infinity) > (positions[channel] ?? -1))
     )
   }
 

@@ -62,10 +62,16 @@ export class EndpointRegistry {
       await this.transactions.write((transaction) => this.store.removeAnnouncement(transaction, this.id))
   }
 
-  /** The position at which a new endpoint begins. */
-  async present(transaction: Transaction): Promise<string> {
+  /** The ends of all feeds, by channel. */
+  async lastPositions(transaction: Transaction): Promise<Progress['positions']> {
     const positions: Progress['positions'] = {}
     for (const [channel, feed] of this.feeds.all) positions[channel] = (await feed.feed(transaction)).lastPosition
+    return positions
+  }
+
+  /** The position at which a new endpoint begins. */
+  async present(transaction: Transaction): Promise<string> {
+    const positions = await this.lastPositions(transaction)
     return JSON.stringify({ positions, replays: [] } satisfies Progress)
   }
 

@@ -102,9 +102,7 @@ export class Webhooks implements OnApplicationBootstrap, BeforeApplicationShutdo
 
   private async views(names: readonly string[]): Promise<(TurnView | undefined)[]> {
     return this.transactions.read(async (transaction) => {
-      const lastPositions = new Map<string, number>()
-      for (const [channel, feed] of this.feeds.all)
-        lastPositions.set(channel, (await feed.feed(transaction)).lastPosition)
+      const lastPositions = await this.registry.lastPositions(transaction)
       const found = await this.store.views(transaction, names)
       return names.map((name) => {
         const view = found.get(name)

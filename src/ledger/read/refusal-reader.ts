@@ -103,20 +103,28 @@ export class RefusalReader<Q extends QuotaRow> {
     if (isEmpty({ from, to })) return { items: [] }
     const { refusal } = this.store
     const [hour, code] = [refusal.column('hour'), refusal.column('code')]
+    const within = this.hoursFrom(from, to)
     const rows = await this.transactions
       .readsOf(principalId)
       .read((transaction) =>
         transaction.rows(
           `SELECT ${hour} AS began, ${code} AS reason, SUM(${refusal.column('count')}) AS attempts, ` +
             `SUM(${refusal.column('requested')}) AS units, MAX(${refusal.column('lastAt')}) AS latest ` +
-            `FROM ${refusal.readByKey(transaction.dialect)} WHERE ${hour} >= ?${to === undefined ? '' : ` AND ${hour} < ?`} ` +
+            `FROM ${refusal.readByKey(transaction.dialect)} WHERE ${within.sql} ` +
             `GROUP BY ${hour}, ${code} ORDER BY ${hour} DESC, ${code}`,
-          [refusal.bind('hour', from), ...(to === undefined ? [] : [refusal.bind('hour', to)])],
+          within.values,
         ),
       )
     return {
       items: rows.map((row) => ({ hour: formatInstant(instantFromStore(row['began'] as string)), ...sumOf(row) })),
     }
+  }
+
+  private hoursFrom(from: Instant, to: Instant | undefined): Condition {
+    const { refusal } = this.store
+    const hour = refusal.column('hour')
+    const values = [from, to].flatMap((at) => (at === undefined ? [] : [refusal.bind('hour', at)]))
+    return { sql: `${hour} >= ?${to === undefined ? '' : ` AND ${hour} < ?`}`, values }
   }
 
   /**
@@ -134,15 +142,15 @@ export class RefusalReader<Q extends QuotaRow> {
     const period = { from: from ?? oldestKept(this.clock.now()), to }
     if (isEmpty(period)) return { items: [] }
     const { refusal } = this.store
-    const hour = refusal.column('hour')
+    const within = this.hoursFrom(period.from, to)
     const rows = await this.transactions
       .readsOf(principalId)
       .read((transaction) =>
         transaction.rows(
           `SELECT ${refusal.columns} FROM ${refusal.readBy(this.transactions.dialect, ['ownerId', 'hour'])} ` +
-            `WHERE ${refusal.column('ownerId')} = ? AND ${hour} >= ?${to === undefined ? '' : ` AND ${hour} < ?`} ` +
-            `ORDER BY ${hour} DESC, ${refusal.column('code')}${most === undefined ? '' : ` LIMIT ${most}`}`,
-          [ownerId, refusal.bind('hour', period.from), ...(to === undefined ? [] : [refusal.bind('hour', to)])],
+            `WHERE ${refusal.column('ownerId')} = ? AND ${within.sql} ` +
+            `ORDER BY ${refusal.column('hour')} DESC, ${refusal.column('code')}${most === undefined ? '' : ` LIMIT ${most}`}`,
+          [ownerId, ...within.values],
         ),
       )
     return {

@@ -131,7 +131,10 @@ export class Spells<Q extends QuotaRow> {
   ): Promise<void> {
     const { spell, event } = this.store
     const rows = told.map(({ ownerId, code, spell: one }) => ({
-      ...{ ownerId, code, ...one, dueAt: dueAt(one) },
+      ownerId,
+      code,
+      ...one,
+      dueAt: dueAt(one),
       next: one.next === null ? null : JSON.stringify(one.next),
     }))
     const telling = told.filter(({ events }) => events.length > 0)
