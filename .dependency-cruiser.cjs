@@ -1,5 +1,5 @@
 /**
- * The architecture as rules: features -> channel-api -> (ledger, http, auth); ledger -> (quota, database); quota -> nothing. Each folder of src that does not
+ * The architecture as rules: features -> channel-api -> (ledger, http, auth); ledger -> (domain, database); domain -> nothing. Each folder of src that does not
  * stand on top says what it may import, in this order, so there is no circle of folders, and a new one is out of reach until a rule names it. Imports of types count like any other.
  * The client, the console and the connectors stand apart from all of them.
  */
@@ -35,46 +35,36 @@ function room(folder, others, comment) {
 module.exports = {
   forbidden: [
     {
-      name: 'quota-is-pure',
+      name: 'domain-is-pure',
       comment: 'What a quota is: pure rules. They know no framework, no store, no clock and nothing of the machine.',
       severity: 'error',
-      from: { path: '^src/quota/', pathNot: SPEC },
-      to: { pathNot: ['^src/(quota|time)/', '(^|/)node_modules/temporal-polyfill/'] },
+      from: { path: '^src/domain/', pathNot: SPEC },
+      to: { pathNot: ['^src/domain/', '^src/common/instant\\.ts$', '(^|/)node_modules/temporal-polyfill/'] },
     },
     {
-      name: 'quota-specs-are-pure',
+      name: 'domain-specs-are-pure',
       comment: 'The rules are tested without anything else of the product.',
       severity: 'error',
-      from: { path: '^src/quota/.*\\.spec\\.ts$' },
-      to: { path: '^src/', pathNot: '^src/(quota|time)/' },
+      from: { path: '^src/domain/.*\\.spec\\.ts$' },
+      to: { path: '^src/', pathNot: ['^src/domain/', '^src/common/instant\\.ts$'] },
     },
-    below('error', [], 'Errors of the domain know neither HTTP nor anything else.'),
     below(
-      'role',
+      'common',
       [],
-      'What a token may do, and how its principal is called: configuration, access and the ledger speak of it.',
+      'What any folder may need: instants and clocks, roles, errors of the domain, metrics, the version.',
     ),
-    below('random', []),
-    below('version', [], 'Which release this is.'),
-    below('metrics', [], 'The registry. Who measures something comes here, whatever it is.'),
-    below('time', [], 'Instants, and how they are written.'),
     below('fairness', [], 'Turns and shares of parties, whatever it is that they want.'),
-    below('clock', ['time']),
     below(
       'config',
-      ['role', 'time', 'quota'],
+      ['common', 'domain'],
       'The environment, for whoever it concerns. Of the rules it knows how a time is written.',
     ),
     below(
       'database',
-      ['config', 'error', 'fairness', 'clock', 'time', 'quota'],
+      ['config', 'common', 'fairness', 'domain'],
       'Entities and migrations reach the store from above.',
     ),
-    below(
-      'ledger',
-      ['role', 'time', 'quota', 'database', 'error', 'fairness', 'clock', 'random'],
-      'The engine knows no feature and no HTTP.',
-    ),
+    below('ledger', ['common', 'domain', 'database', 'fairness'], 'The engine knows no feature and no HTTP.'),
     room('rows', [], 'What is stored: entities, the channel that they belong to, and how members are encoded.'),
     room('store', ['rows'], 'The statements, a batch in memory, and what is asked and answered.'),
     room('write', ['store', 'rows'], 'Decides and commits.'),
@@ -85,17 +75,13 @@ module.exports = {
     room('verify', ['totals', 'store', 'rows'], 'Holds rows against each other.'),
     below(
       'auth',
-      ['role', 'config', 'error', 'clock', 'time', 'quota'],
+      ['common', 'config', 'domain'],
       'Who may call, whatever the route: it is told what it must know of one.',
     ),
-    below(
-      'http',
-      ['auth', 'role', 'config', 'error', 'fairness', 'clock', 'random', 'time', 'quota'],
-      'What every route shares.',
-    ),
+    below('http', ['auth', 'common', 'config', 'fairness', 'domain'], 'What every route shares.'),
     below(
       'tracing',
-      ['ledger', 'database', 'http', 'config', 'clock', 'time'],
+      ['ledger', 'database', 'http', 'config', 'common'],
       'Follows requests through what they pass, which knows nothing of it.',
     ),
     {
@@ -114,47 +100,20 @@ module.exports = {
     },
     below(
       'channel-api',
-      [
-        'ledger',
-        'database',
-        'http',
-        'auth',
-        'metrics',
-        'tracing',
-        'config',
-        'error',
-        'clock',
-        'random',
-        'time',
-        'quota',
-      ],
+      ['ledger', 'database', 'http', 'auth', 'common', 'tracing', 'config', 'domain'],
       'What both features share. What runs the service stands beside the features, above it.',
     ),
     below(
       'webhook',
-      [
-        'channel-api',
-        'ledger',
-        'database',
-        'http',
-        'auth',
-        'role',
-        'metrics',
-        'config',
-        'error',
-        'clock',
-        'random',
-        'time',
-        'quota',
-      ],
+      ['channel-api', 'ledger', 'database', 'http', 'auth', 'common', 'config', 'domain'],
       'Passes on what the feeds of events hold. The ledger does not know it.',
     ),
     below(
       'change-set',
-      ['channel-api', 'ledger', 'database', 'http', 'auth', 'role', 'metrics', 'error', 'clock', 'time', 'quota'],
+      ['channel-api', 'ledger', 'database', 'http', 'auth', 'common', 'domain'],
       'Many quotas changed as one: goes through the engine like any caller.',
     ),
-    below('me', ['http', 'auth', 'role', 'config', 'time', 'quota']),
+    below('me', ['http', 'auth', 'common', 'config', 'domain']),
     {
       name: 'features-import-what-is-below',
       comment:
@@ -165,7 +124,7 @@ module.exports = {
         path: OURS,
         pathNot: [
           FEATURE,
-          '^src/(change-set|channel-api|ledger|http|auth|error|quota|clock|time)/',
+          '^src/(change-set|channel-api|ledger|http|auth|common|domain)/',
           '^src/database/column\\.ts$',
         ],
       },

@@ -173,7 +173,7 @@ export default defineConfig(
     rules: { 'max-len': 'off' },
   },
   {
-    files: ['src/clock/**/*.ts'],
+    files: ['src/common/{clock,followed-clock,time-slice}.ts', 'src/common/followed-clock.spec.ts'],
     rules: { 'no-restricted-syntax': ['error', ...OWN_TIMERS, ...OWN_TRANSACTIONS, ...OWN_ENVIRONMENT] },
   },
   {

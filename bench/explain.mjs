@@ -8,7 +8,7 @@
 import { performance } from 'node:perf_hooks'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { DataSource } from 'typeorm'
-import { SystemClock } from '../dist/src/clock/clock.js'
+import { SystemClock } from '../dist/src/common/clock.js'
 import { loadConfig } from '../dist/src/config/config.js'
 import { dataSourceOptions } from '../dist/src/database/data-source-options.js'
 import { bytesToStore } from '../dist/src/database/bytes.js'

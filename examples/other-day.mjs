@@ -2,7 +2,7 @@
  * Loaded first in an instance (`node --import`): sets its clock to the `{ offset }` that the parent sends, in milliseconds
  * from the real time, and trusts it at once. The database's time, which instances follow otherwise, cannot be moved.
  */
-import { FollowedClock } from '../dist/src/clock/followed-clock.js'
+import { FollowedClock } from '../dist/src/common/followed-clock.js'
 
 const real = Date.now.bind(Date)
 let offset = 0

@@ -6,7 +6,7 @@ import { compareVersions, runningInstances } from './database/instances.js'
 import { migrate, migrateBack, migrationStates } from './database/migrate.js'
 import { ENTITIES } from './entities.js'
 import { configured, databaseName, inWords, newerSchema, refuseBeside, using } from './startup.js'
-import { VERSION } from './version/version.js'
+import { VERSION } from './common/version.js'
 
 const USAGE = `usage: node dist/src/migrate.js [--status | --finish | --back]
   Brings the schema of DATABASE_URL up to date, as every instance does at its start. --status says what has run and which instances are there,

@@ -5,7 +5,7 @@ import { APP_OPTIONS } from './app.js'
 import { AppModule } from './app.module.js'
 import { loadConfig } from './config/config.js'
 import { buildDocument } from './openapi.js'
-import { isLabel } from './quota/label.js'
+import { isLabel } from './domain/label.js'
 
 interface Operation {
   operationId: string

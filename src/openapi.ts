@@ -3,15 +3,15 @@ import { ModulesContainer } from '@nestjs/core'
 import { DocumentBuilder, type OpenAPIObject, SwaggerModule } from '@nestjs/swagger'
 import { BEARER_SCHEME } from './auth/access.decorator.js'
 import { type AccessRule, admits, leaves, neededFor, rolesOf } from './auth/access-rule.js'
-import { type ErrorCode, ServiceError, Unavailable, validationFailed } from './error/service-error.js'
+import { type ErrorCode, ServiceError, Unavailable, validationFailed } from './common/service-error.js'
 import { EXAMPLE_UUID } from './http/example.js'
 import { CapDto, FieldErrorDto, RefusingQuotaDto } from './http/problem.dto.js'
 import { ERROR_CODES, problemOf, PROBLEM_MEDIA_TYPE, statusOf, titleOf } from './http/problem.js'
 import { describeProblem, problemSchema, problemSchemaName } from './http/problem.schema.js'
 import { type Route, routeNotFound, RouteTable } from './http/route-table.js'
 import { STAY_OPEN } from './operations/shutdown.js'
-import { ROLES } from './role/role.js'
-import { SCOPES } from './role/scope.js'
+import { ROLES } from './common/role.js'
+import { SCOPES } from './common/scope.js'
 
 const DESCRIPTION = `Quotas of mail accounts and SMS users. Senders consume from them before each message.
 

@@ -2,9 +2,9 @@ import { parseArgs } from 'node:util'
 import { hashOf, newToken } from './auth/token.js'
 import { ArgumentError, command, EXIT, tell } from './command.js'
 import { tokenNameMistake } from './config/token-entries.js'
-import { ROLES } from './role/role.js'
-import { readScopes, SCOPES } from './role/scope.js'
-import { formatInstant, parseInstant } from './time/instant.js'
+import { ROLES } from './common/role.js'
+import { readScopes, SCOPES } from './common/scope.js'
+import { formatInstant, parseInstant } from './common/instant.js'
 
 const USAGE = `usage: node dist/src/token.js --name NAME --role ${ROLES.join('|')} [--scope ${SCOPES.join('|')}]… [--not-after TIME]
   Makes a token, which is shown once and stored nowhere, and its entry for AUTH_TOKENS or the file

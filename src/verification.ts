@@ -4,7 +4,7 @@ import { tell } from './command.js'
 import { CHANNELS } from './entities.js'
 import { findingLine, type Page, type Repaired, type Verification, Verifier } from './ledger/verify/verifier.js'
 import { IdSource } from './ledger/write/id-source.js'
-import { Progress } from './progress.js'
+import { Progress } from './common/progress.js'
 
 /** The outcomes of a repair, for people. */
 const REPAIRED: Readonly<Record<Repaired, string>> = {

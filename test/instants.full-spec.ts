@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals'
 import fc from 'fast-check'
-import { MIN_INSTANT, formatInstant, type Instant, MAX_INSTANT } from '../src/time/instant.js'
+import { MIN_INSTANT, formatInstant, type Instant, MAX_INSTANT } from '../src/common/instant.js'
 import { TestApp } from './support/app.js'
 import { MAIL_API } from './support/channel-api.js'
 import { type Body, bodyOf, fresh, stopSweepers, sweeperOf } from './support/quota-api.js'

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { afterAll, beforeAll, expect, it } from '@jest/globals'
 import type { Registry } from 'prom-client'
-import { METRICS_REGISTRY } from '../src/metrics/metrics.js'
+import { METRICS_REGISTRY } from '../src/common/metrics.js'
 import { TestApp } from './support/app.js'
 import { MAIL_API } from './support/channel-api.js'
 import { stopSweepers, sweeperOf } from './support/quota-api.js'

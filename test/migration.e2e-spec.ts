@@ -6,7 +6,7 @@ import { migrate, migrateBack, migrationStates } from '../src/database/migrate.j
 import { ENTITIES } from '../src/entities.js'
 import { ACT_KINDS } from '../src/ledger/rows/act.entity.js'
 import { CHANGE_ACTIONS } from '../src/ledger/rows/change.entity.js'
-import { CYCLE_UNITS } from '../src/quota/cycle.js'
+import { CYCLE_UNITS } from '../src/domain/cycle.js'
 import { alwaysOnEveryStore, type Store } from './support/store.js'
 
 /** A channel that limits users, as SMS does. */

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { beforeAll, describe, expect, it } from '@jest/globals'
-import { VERSION } from '../src/version/version.js'
+import { VERSION } from '../src/common/version.js'
 import { audit } from './support/audit.js'
 import { type Ended, runNode } from './support/command.js'
 import { HAS_SERVER, TestDatabase } from './support/database.js'

@@ -1,6 +1,6 @@
 import type { Type } from '@nestjs/common'
-import { type Role, ROLES } from '../role/role.js'
-import type { ChannelScope, Scope } from '../role/scope.js'
+import { type Role, ROLES } from '../common/role.js'
+import type { ChannelScope, Scope } from '../common/scope.js'
 
 /**
  * The access rule of a route:

@@ -1,6 +1,6 @@
 import { applyDecorators, type CanActivate, SetMetadata, type Type, UseGuards } from '@nestjs/common'
 import { ApiBearerAuth } from '@nestjs/swagger'
-import type { ChannelScope, Scope } from '../role/scope.js'
+import type { ChannelScope, Scope } from '../common/scope.js'
 import type { AccessRule, OpeningFlag } from './access-rule.js'
 import { AdminGuard, OthersKeysGuard, RoleGuard, ServiceAuthGuard } from './role.guard.js'
 

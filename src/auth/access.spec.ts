@@ -1,8 +1,8 @@
 import { describe, expect, it } from '@jest/globals'
 import type { ExecutionContext } from '@nestjs/common'
 import type { Request } from 'express'
-import { type Role, ROLES } from '../role/role.js'
-import type { ChannelScope, Scope } from '../role/scope.js'
+import { type Role, ROLES } from '../common/role.js'
+import type { ChannelScope, Scope } from '../common/scope.js'
 import { type AccessRule, admits, rolesOf } from './access-rule.js'
 import { AdminGuard, OthersKeysGuard, RoleGuard, ServiceAuthGuard } from './role.guard.js'
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals'
-import { Clock, SystemClock } from '../clock/clock.js'
+import { Clock, SystemClock } from '../common/clock.js'
 import { loadConfig } from '../config/config.js'
 import { Authenticator, Unauthenticated } from './authenticator.js'
 import { BearerStrategy } from './bearer.strategy.js'

@@ -1,6 +1,6 @@
 import { createParamDecorator, type ExecutionContext } from '@nestjs/common'
 import type { Request } from 'express'
-import { ServiceError } from '../error/service-error.js'
+import { ServiceError } from '../common/service-error.js'
 import type { LinkHolder, Principal } from './principal.js'
 
 /** The authenticated caller and the id of its request. */

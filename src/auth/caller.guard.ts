@@ -1,7 +1,7 @@
 import { type CanActivate, type ExecutionContext, Injectable, Logger } from '@nestjs/common'
 import type { Request } from 'express'
 import { Config } from '../config/config.js'
-import { ServiceError } from '../error/service-error.js'
+import { ServiceError } from '../common/service-error.js'
 import type { Guarded } from './access-rule.js'
 import { Authenticator } from './authenticator.js'
 import { Tokens } from './tokens.js'

@@ -1,8 +1,8 @@
 import type { Request } from 'express'
-import { OIDC_PREFIX } from '../role/principal-name.js'
-import type { Role } from '../role/role.js'
-import type { Scope } from '../role/scope.js'
-import type { Instant } from '../time/instant.js'
+import { OIDC_PREFIX } from '../common/principal-name.js'
+import type { Role } from '../common/role.js'
+import type { Scope } from '../common/scope.js'
+import type { Instant } from '../common/instant.js'
 
 /** How a principal is authenticated: by the service's own list of tokens, or by the identity provider. */
 export const PRINCIPAL_SOURCES = ['token', 'oidc'] as const

@@ -1,12 +1,12 @@
 import { Injectable, Logger, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common'
 import { createLocalJWKSet, errors, type JSONWebKeySet, type LocalJWKSet } from 'jose'
-import { Clock } from '../clock/clock.js'
+import { Clock } from '../common/clock.js'
 import { Config } from '../config/config.js'
 import { isSecureUrl } from '../config/oidc.js'
-import { RepeatedFailure } from '../error/repeated-failure.js'
-import { Unavailable } from '../error/service-error.js'
-import type { Instant } from '../time/instant.js'
-import { withTimeLimit } from '../time/time-limit.js'
+import { RepeatedFailure } from '../common/repeated-failure.js'
+import { Unavailable } from '../common/service-error.js'
+import type { Instant } from '../common/instant.js'
+import { withTimeLimit } from '../common/time-limit.js'
 
 /** The age at which keys are read again, in milliseconds: a removed key becomes invalid then. */
 const KEYS_MAX_AGE_MS = 600_000

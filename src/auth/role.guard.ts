@@ -1,6 +1,6 @@
 import { type CanActivate, type ExecutionContext, Injectable } from '@nestjs/common'
 import type { Request } from 'express'
-import { ServiceError } from '../error/service-error.js'
+import { ServiceError } from '../common/service-error.js'
 import { type AccessRule, admits, type Guarded, keptOutBy, leaves, neededFor, rolesOf } from './access-rule.js'
 
 /** Admits callers whose role satisfies a rule and whose scopes permit the route. */

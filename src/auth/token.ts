@@ -1,5 +1,5 @@
 import { hash, randomBytes } from 'node:crypto'
-import type { Role } from '../role/role.js'
+import type { Role } from '../common/role.js'
 
 /**
  * Creates a token: `qs_`, its role, and 32 random bytes. Anybody who has it has access, so it is shown once and

@@ -1,9 +1,9 @@
 import { Injectable, Logger, type OnModuleInit } from '@nestjs/common'
-import { Clock } from '../clock/clock.js'
+import { Clock } from '../common/clock.js'
 import { Config } from '../config/config.js'
 import type { TokenEntry } from '../config/token-entries.js'
-import type { Role } from '../role/role.js'
-import { formatInstant, type Instant } from '../time/instant.js'
+import type { Role } from '../common/role.js'
+import { formatInstant, type Instant } from '../common/instant.js'
 import type { Principal } from './principal.js'
 import { hashOf, newToken } from './token.js'
 

@@ -1,4 +1,4 @@
-import { validationFailed } from '../error/service-error.js'
+import { validationFailed } from '../common/service-error.js'
 import type { QuotaRow } from '../ledger/rows/quota.entity.js'
 import { storedJson } from '../ledger/rows/stored-json.js'
 import { quotaNotFound } from '../ledger/store/errors.js'

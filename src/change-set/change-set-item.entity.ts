@@ -1,6 +1,6 @@
 import { Column, Index, PrimaryColumn } from 'typeorm'
 import { ascii, INSTANT, INTEGER, UNICODE_TEXT } from '../database/column.js'
-import type { Instant } from '../time/instant.js'
+import type { Instant } from '../common/instant.js'
 import type { Outcome } from './change-set.entity.js'
 
 /** The actions of rows. */

@@ -1,7 +1,7 @@
 import type { DataSource } from 'typeorm'
 import { placeholders, RowCodec, type Scalar } from '../database/row-codec.js'
 import type { Transaction } from '../database/transaction-runner.js'
-import type { Instant } from '../time/instant.js'
+import type { Instant } from '../common/instant.js'
 import type { ChangeSetChannel } from './change-set-channel.js'
 import type { ChangeSetItemRow } from './change-set-item.entity.js'
 import type { ChangeSetRow, ChangeSetState, Outcome } from './change-set.entity.js'

@@ -2,7 +2,7 @@ import type { ChannelApi } from '../channel-api/channel-api.js'
 import { dtoClass } from '../channel-api/dto-class.js'
 import { ChangedSettingsDto } from '../channel-api/quota.dto.js'
 import { patchOf, SettingsPatchFields } from '../channel-api/settings.dto.js'
-import type { FieldError } from '../error/service-error.js'
+import type { FieldError } from '../common/service-error.js'
 import { checkDto, type DtoClass } from '../http/dto.js'
 import {
   ChoiceField,

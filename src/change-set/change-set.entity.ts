@@ -1,6 +1,6 @@
 import { Column, Index, PrimaryGeneratedColumn } from 'typeorm'
 import { ascii, INSTANT, INTEGER, unicode, UNICODE_TEXT } from '../database/column.js'
-import type { Instant } from '../time/instant.js'
+import type { Instant } from '../common/instant.js'
 
 /** The states that callers see. */
 export const CHANGE_SET_STATES = [

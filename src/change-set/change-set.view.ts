@@ -1,8 +1,8 @@
 import { shownOwner } from '../ledger/store/answers.js'
-import type { ErrorCode, FieldError, ServiceError } from '../error/service-error.js'
+import type { ErrorCode, FieldError, ServiceError } from '../common/service-error.js'
 import type { AnyChannel } from '../ledger/rows/channel.js'
-import { nameOf } from '../role/principal-name.js'
-import { formatInstant, type Instant } from '../time/instant.js'
+import { nameOf } from '../common/principal-name.js'
+import { formatInstant, type Instant } from '../common/instant.js'
 import type { ChangeSetItemRow } from './change-set-item.entity.js'
 import { type ChangeSetRow, type Counts, OUTCOMES } from './change-set.entity.js'
 

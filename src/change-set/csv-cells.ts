@@ -1,12 +1,12 @@
-import { type FieldError, validationFailed } from '../error/service-error.js'
+import { type FieldError, validationFailed } from '../common/service-error.js'
 import { editDistance } from '../http/edit-distance.js'
 import { fieldsOf, readerOf } from '../http/field.decorator.js'
 import { isDecimalInteger } from '../http/ids.js'
 import type { Channel } from '../ledger/rows/channel.js'
 import type { QuotaRow } from '../ledger/rows/quota.entity.js'
 import { quotaView } from '../ledger/store/answers.js'
-import { TOTAL_QUOTA } from '../quota/quota.js'
-import { newQuota, settingsView } from '../quota/settings.js'
+import { TOTAL_QUOTA } from '../domain/quota.js'
+import { newQuota, settingsView } from '../domain/settings.js'
 import type { ChangeSetChannel } from './change-set-channel.js'
 
 /** The values of a record, by column; empty cells are omitted. */

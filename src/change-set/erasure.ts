@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { DataSource } from 'typeorm'
-import type { Clock } from '../clock/clock.js'
+import type { Clock } from '../common/clock.js'
 import { placeholders } from '../database/row-codec.js'
 import type { Transaction, TransactionRunner } from '../database/transaction-runner.js'
 import { ERASED, withoutTexts } from '../ledger/rows/erased.js'

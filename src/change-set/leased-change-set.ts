@@ -1,4 +1,4 @@
-import type { Clock } from '../clock/clock.js'
+import type { Clock } from '../common/clock.js'
 import type { Transaction, TransactionRunner } from '../database/transaction-runner.js'
 import type { ChangeSetItemRow } from './change-set-item.entity.js'
 import type { ChangeSetStore } from './change-set-store.js'

@@ -1,4 +1,4 @@
-import type { FieldError } from '../error/service-error.js'
+import type { FieldError } from '../common/service-error.js'
 import {
   ChoiceField,
   InstantField,
@@ -10,10 +10,10 @@ import {
   TimeZoneField,
   TotalField,
 } from '../http/field.decorator.js'
-import { CYCLE_UNITS, type CycleUnit } from '../quota/cycle.js'
-import type { TrialSettings } from '../quota/cap-trial.js'
-import { QUOTA_TYPES, type QuotaType, ROLLING_QUOTA, TYPE_WORDS } from '../quota/quota.js'
-import { typeViolations } from '../quota/settings.js'
+import { CYCLE_UNITS, type CycleUnit } from '../domain/cycle.js'
+import type { TrialSettings } from '../domain/cap-trial.js'
+import { QUOTA_TYPES, type QuotaType, ROLLING_QUOTA, TYPE_WORDS } from '../domain/quota.js'
+import { typeViolations } from '../domain/settings.js'
 import { absent, partialSettings, window } from './settings.dto.js'
 
 /** The default and the maximum of `days`. */

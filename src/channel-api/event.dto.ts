@@ -14,9 +14,9 @@ import {
 } from '../http/field.decorator.js'
 import { parseEventCursor } from '../ledger/feed/event-reader.js'
 import { REFUSAL_CODES, type RefusalCode } from '../ledger/rows/refusal.entity.js'
-import { EVENT_TYPES, type EventType, OWNER_EVENT_TYPES, type OwnerEventType } from '../quota/event-type.js'
-import { MAX_AMOUNT } from '../quota/quota.js'
-import { MAX_THRESHOLDS } from '../quota/threshold.js'
+import { EVENT_TYPES, type EventType, OWNER_EVENT_TYPES, type OwnerEventType } from '../domain/event-type.js'
+import { MAX_AMOUNT } from '../domain/quota.js'
+import { MAX_THRESHOLDS } from '../domain/threshold.js'
 
 const THRESHOLD_REACHED = 'quota.threshold_reached' satisfies EventType
 type ChangeEventType = Exclude<EventType, typeof THRESHOLD_REACHED | OwnerEventType>

@@ -1,4 +1,4 @@
-import type { FieldError } from '../error/service-error.js'
+import type { FieldError } from '../common/service-error.js'
 import {
   FlagField,
   IdField,

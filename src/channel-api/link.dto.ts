@@ -8,7 +8,7 @@ import {
   ResponseText,
 } from '../http/field.decorator.js'
 import { REFUSAL_CODES, type RefusalCode } from '../ledger/rows/refusal.entity.js'
-import { CAP_MODES, type CapMode, QUOTA_TYPES, type QuotaType } from '../quota/quota.js'
+import { CAP_MODES, type CapMode, QUOTA_TYPES, type QuotaType } from '../domain/quota.js'
 
 /** The default and the range of a link's lifetime, in seconds: 30 days; a minute to a year of 365 days. */
 const DEFAULT_LINK_SECONDS = 2_592_000

@@ -1,6 +1,6 @@
 import type { OwnerLink, OwnerLinks } from '../auth/owner-link.js'
 import type { LinkHolder } from '../auth/principal.js'
-import type { Clock } from '../clock/clock.js'
+import type { Clock } from '../common/clock.js'
 import type { QuotaReader } from '../ledger/read/quota-reader.js'
 import type { RefusalReader, RefusalView } from '../ledger/read/refusal-reader.js'
 import type { SeriesReader } from '../ledger/read/series-reader.js'
@@ -9,7 +9,7 @@ import type { QuotaRow } from '../ledger/rows/quota.entity.js'
 import { beginningOf, STEP_MS } from '../ledger/rows/utc-step.js'
 import type { OwnerLimitView } from '../ledger/store/answers.js'
 import type { LinkGenerations } from '../ledger/write/link-generations.js'
-import { formatInstant } from '../time/instant.js'
+import { formatInstant } from '../common/instant.js'
 
 /** The number of refusals, and of days of usage, that a view shows (contract, §14). */
 const REFUSALS_SHOWN = 20

@@ -3,7 +3,7 @@ import { ApiOkResponse, ApiTags } from '@nestjs/swagger'
 import { LinkAuth } from '../auth/access.decorator.js'
 import { Holder } from '../auth/caller.decorator.js'
 import type { LinkHolder } from '../auth/principal.js'
-import { ServiceError } from '../error/service-error.js'
+import { ServiceError } from '../common/service-error.js'
 import { OwnerViewDto } from './link.dto.js'
 import type { LinkService, OwnerView } from './link.service.js'
 

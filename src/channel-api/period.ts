@@ -1,6 +1,6 @@
-import type { FieldError } from '../error/service-error.js'
+import type { FieldError } from '../common/service-error.js'
 import type { Period } from '../ledger/rows/period.js'
-import { parseInstant } from '../time/instant.js'
+import { parseInstant } from '../common/instant.js'
 
 /** The ends of a period in a query. */
 interface SentPeriod {

@@ -1,4 +1,4 @@
-import type { FieldError } from '../error/service-error.js'
+import type { FieldError } from '../common/service-error.js'
 import { EXAMPLE_UUID } from '../http/example.js'
 import {
   ChoiceField,
@@ -21,7 +21,7 @@ import { CapDto } from '../http/problem.dto.js'
 import type { QuotaFilter } from '../ledger/read/list-statements.js'
 import { CHANGE_ACTIONS, type ChangeAction } from '../ledger/rows/change.entity.js'
 import type { QuotaRow } from '../ledger/rows/quota.entity.js'
-import { CYCLE_UNITS, type CycleUnit } from '../quota/cycle.js'
+import { CYCLE_UNITS, type CycleUnit } from '../domain/cycle.js'
 import {
   CAP_MODES,
   type CapMode,
@@ -33,9 +33,9 @@ import {
   type QuotaType,
   type Status,
   STATUSES,
-} from '../quota/quota.js'
-import { MAX_WINDOW_SECONDS, MIN_WINDOW_SECONDS } from '../quota/rolling-window.js'
-import type { SettingName } from '../quota/settings.js'
+} from '../domain/quota.js'
+import { MAX_WINDOW_SECONDS, MIN_WINDOW_SECONDS } from '../domain/rolling-window.js'
+import type { SettingName } from '../domain/settings.js'
 import type { ChannelApiOptions, OtherSubject } from './channel-api-options.js'
 import { dtoClass } from './dto-class.js'
 import { IgnoredRecord, NewSettingsFields, placeViolations, SETTINGS, SettingsPatchFields } from './settings.dto.js'

@@ -1,4 +1,4 @@
-import { validationFailed } from '../error/service-error.js'
+import { validationFailed } from '../common/service-error.js'
 import { firstOfEach } from '../http/dto.js'
 import { pagingOf, type PageQuery } from '../http/page.dto.js'
 import type { Page } from '../ledger/read/list-reader.js'

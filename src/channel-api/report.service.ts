@@ -1,5 +1,5 @@
-import type { Clock } from '../clock/clock.js'
-import { validationFailed } from '../error/service-error.js'
+import type { Clock } from '../common/clock.js'
+import { validationFailed } from '../common/service-error.js'
 import { DEFAULT_PAGE_SIZE } from '../http/field.decorator.js'
 import { type EventReader, type EventsPage, parseEventCursor } from '../ledger/feed/event-reader.js'
 import type { CapTrialReader, CapTrialView } from '../ledger/read/cap-trial-reader.js'

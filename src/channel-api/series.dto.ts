@@ -1,4 +1,4 @@
-import type { FieldError } from '../error/service-error.js'
+import type { FieldError } from '../common/service-error.js'
 import {
   ChoiceField,
   IdField,
@@ -11,7 +11,7 @@ import {
 import { oldestKept } from '../ledger/rows/refusal.entity.js'
 import { SERIES_STEPS, type SeriesStep } from '../ledger/rows/usage-total.entity.js'
 import { beginningOf, STEP_MS } from '../ledger/rows/utc-step.js'
-import { type Instant, MIN_INSTANT } from '../time/instant.js'
+import { type Instant, MIN_INSTANT } from '../common/instant.js'
 import { periodOf, periodViolations } from './period.js'
 
 /** The default length of a series in steps, including the current one. */

@@ -1,5 +1,5 @@
 import { ApiHideProperty } from '@nestjs/swagger'
-import type { FieldError } from '../error/service-error.js'
+import type { FieldError } from '../common/service-error.js'
 import {
   ChoiceField,
   IdField,
@@ -12,7 +12,7 @@ import {
   TimeZoneField,
   TotalField,
 } from '../http/field.decorator.js'
-import { CYCLE_UNITS, type CycleUnit } from '../quota/cycle.js'
+import { CYCLE_UNITS, type CycleUnit } from '../domain/cycle.js'
 import {
   CAP_MODES,
   type CapMode,
@@ -25,8 +25,8 @@ import {
   type Status,
   STATUSES,
   TYPE_WORDS,
-} from '../quota/quota.js'
-import { MAX_WINDOW_SECONDS, MIN_WINDOW_SECONDS } from '../quota/rolling-window.js'
+} from '../domain/quota.js'
+import { MAX_WINDOW_SECONDS, MIN_WINDOW_SECONDS } from '../domain/rolling-window.js'
 import {
   type GroupPlace,
   timeViolations,
@@ -34,8 +34,8 @@ import {
   type NewSettings,
   type SettingName,
   type SettingsPatch,
-} from '../quota/settings.js'
-import { type Instant, parseInstant } from '../time/instant.js'
+} from '../domain/settings.js'
+import { type Instant, parseInstant } from '../common/instant.js'
 
 /** The options of a field that may be absent or null. */
 export const absent = { optional: true, nullable: true } as const

@@ -1,4 +1,4 @@
-import type { ErrorCode, FieldError } from '../error/service-error.js'
+import type { ErrorCode, FieldError } from '../common/service-error.js'
 import { EXAMPLE_UUID } from '../http/example.js'
 import {
   AmountField,
@@ -32,7 +32,7 @@ import {
   type OperationKind,
   type OperationState,
 } from '../ledger/rows/operation.entity.js'
-import { MAX_AMOUNT } from '../quota/quota.js'
+import { MAX_AMOUNT } from '../domain/quota.js'
 import type { ChannelApiOptions } from './channel-api-options.js'
 import { dtoClass } from './dto-class.js'
 import { periodViolations } from './period.js'

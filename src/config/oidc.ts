@@ -1,5 +1,5 @@
-import { type Role, ROLES } from '../role/role.js'
-import { readScopes, type Scope } from '../role/scope.js'
+import { type Role, ROLES } from '../common/role.js'
+import { readScopes, type Scope } from '../common/scope.js'
 
 /** The role that a value of the roles claim grants. */
 export interface OidcRole {

@@ -1,6 +1,6 @@
-import { type Role, ROLES } from '../role/role.js'
-import { readScopes, type Scope } from '../role/scope.js'
-import { type Instant, parseInstant } from '../time/instant.js'
+import { type Role, ROLES } from '../common/role.js'
+import { readScopes, type Scope } from '../common/scope.js'
+import { type Instant, parseInstant } from '../common/instant.js'
 
 /** A valid token, of which only the hash is known. */
 export interface TokenEntry {

@@ -1,8 +1,8 @@
-import { isTimeZone } from '../quota/cycle.js'
-import { DIGESTS, type Digest } from '../quota/digest.js'
-import { EVENT_TYPES, type EventScope, type EventType } from '../quota/event-type.js'
-import { isLabel } from '../quota/label.js'
-import { CHANNEL_SCOPES, type ChannelScope } from '../role/scope.js'
+import { isTimeZone } from '../domain/cycle.js'
+import { DIGESTS, type Digest } from '../domain/digest.js'
+import { EVENT_TYPES, type EventScope, type EventType } from '../domain/event-type.js'
+import { isLabel } from '../domain/label.js'
+import { CHANNEL_SCOPES, type ChannelScope } from '../common/scope.js'
 import { isLoopback, isSecureUrl } from './oidc.js'
 import type { ParsedFile } from './watched-file.js'
 

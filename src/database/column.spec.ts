@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals'
 import fc from 'fast-check'
-import { MIN_INSTANT, formatInstant, MAX_INSTANT } from '../time/instant.js'
+import { MIN_INSTANT, formatInstant, MAX_INSTANT } from '../common/instant.js'
 import { INSTANT, instantFromStore, instantToStore } from './column.js'
 
 describe('a time in the store', () => {

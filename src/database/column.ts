@@ -1,6 +1,6 @@
 import type { ColumnOptions, ValueTransformer } from 'typeorm'
-import { formatWindow, parseWindow, type RollingWindow } from '../quota/rolling-window.js'
-import type { Instant } from '../time/instant.js'
+import { formatWindow, parseWindow, type RollingWindow } from '../domain/rolling-window.js'
+import type { Instant } from '../common/instant.js'
 import { bytesToStore, hexFromStore, idFromStore } from './bytes.js'
 
 /**

@@ -1,7 +1,7 @@
 import { type DynamicModule, Global, Module } from '@nestjs/common'
 import { TypeOrmModule } from '@nestjs/typeorm'
 import { DataSource, type EntityTarget } from 'typeorm'
-import { Clock } from '../clock/clock.js'
+import { Clock } from '../common/clock.js'
 import { Config } from '../config/config.js'
 import { dataSourceOptions } from './data-source-options.js'
 import { Readiness } from './readiness.js'

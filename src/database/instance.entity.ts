@@ -1,5 +1,5 @@
 import { Column, Entity, PrimaryColumn } from 'typeorm'
-import type { Instant } from '../time/instant.js'
+import type { Instant } from '../common/instant.js'
 import { ascii, INSTANT, unicode } from './column.js'
 
 /** The name of the table. */

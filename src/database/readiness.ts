@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common'
 import { DataSource } from 'typeorm'
-import type { Reach } from './store-watch.js'
+import type { Reach } from '../common/periodic-task.js'
 import { TransactionRunner } from './transaction-runner.js'
 
 /** Can this instance serve? */

@@ -1,7 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals'
 import fc from 'fast-check'
-import { Unavailable } from '../error/service-error.js'
+import { Unavailable } from '../common/service-error.js'
 import { SharedReads, type SharedReadsOptions } from './shared-reads.js'
 
 /** Reads that end when they are told to. The value of a key is the key and the number of its read. */

@@ -1,4 +1,4 @@
-import { ServiceError } from '../error/service-error.js'
+import { ServiceError } from '../common/service-error.js'
 
 /** Maximum number of keys of a read, unless the options say otherwise. */
 const MAX_KEYS = 500

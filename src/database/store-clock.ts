@@ -1,9 +1,9 @@
 import { Logger, type OnApplicationBootstrap } from '@nestjs/common'
-import { type Clock, STEADY_MS, SystemClock } from '../clock/clock.js'
-import { type Followed, FollowedClock, STEP_MS, type TimeSample } from '../clock/followed-clock.js'
-import type { Instant } from '../time/instant.js'
+import { type Clock, STEADY_MS, SystemClock } from '../common/clock.js'
+import { type Followed, FollowedClock, STEP_MS, type TimeSample } from '../common/followed-clock.js'
+import type { Instant } from '../common/instant.js'
 import { instantFromStore } from './column.js'
-import { PeriodicTask } from './periodic-task.js'
+import { PeriodicTask } from '../common/periodic-task.js'
 import type { Transaction, TransactionRunner } from './transaction-runner.js'
 
 /** The interval between samples, in milliseconds: each is one statement that reads no row. */

@@ -1,4 +1,4 @@
-import { Unavailable, type UnavailableReason } from '../error/service-error.js'
+import { Unavailable, type UnavailableReason } from '../common/service-error.js'
 
 /** The meaning of a database fault for the unit of `TransactionRunner` that met it. */
 export type Fault =

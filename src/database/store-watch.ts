@@ -1,8 +1,6 @@
 import { Logger } from '@nestjs/common'
+import type { Reach } from '../common/periodic-task.js'
 import { faultName, faultOf, StoreUnavailable, withAdvice } from './store-error.js'
-
-/** The uses that the store admits: everything, only reads (a full disk, a read-only server), or nothing. */
-export type Reach = 'all' | 'reads' | 'none'
 
 /** The use of the store by a unit of `TransactionRunner`. */
 export type Use = 'read' | 'write'

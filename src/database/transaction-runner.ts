@@ -3,8 +3,8 @@ import { dirname } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { OnApplicationBootstrap, OnApplicationShutdown, OnModuleDestroy } from '@nestjs/common'
 import type { DataSource } from 'typeorm'
-import { ServiceError } from '../error/service-error.js'
-import type { PeriodicTask } from './periodic-task.js'
+import { ServiceError } from '../common/service-error.js'
+import type { PeriodicTask, Reach } from '../common/periodic-task.js'
 import { type ConnectionCounts, Pools } from './pools.js'
 import type { Dialect } from './row-codec.js'
 import { serverOf } from './server.js'
@@ -28,7 +28,7 @@ import {
   SQLITE_FULL,
   StoreUnavailable,
 } from './store-error.js'
-import { type Found, foundBy, type Reach, StoreWatch, type Use } from './store-watch.js'
+import { type Found, foundBy, StoreWatch, type Use } from './store-watch.js'
 import { Turns } from './turns.js'
 
 export type { Statement, Transaction, WriteResult } from './session.js'

@@ -1,4 +1,4 @@
-import { Unavailable } from '../error/service-error.js'
+import { Unavailable } from '../common/service-error.js'
 import { FairSemaphore } from '../fairness/fair-semaphore.js'
 
 /** The maximum number of waiting reads of one flow; further ones are refused at once. */

@@ -2,7 +2,7 @@ import type { EventEmitter } from 'node:events'
 import { Injectable } from '@nestjs/common'
 import { principalLabel } from '../auth/principal.js'
 import { Config } from '../config/config.js'
-import { Unavailable } from '../error/service-error.js'
+import { Unavailable } from '../common/service-error.js'
 import { FairSemaphore, type Wait } from '../fairness/fair-semaphore.js'
 
 /** The maximum wait for admission, in milliseconds; well below the time within which a request must arrive. */

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { PassThrough, type Transform } from 'node:stream'
 import type { Gunzip } from 'node:zlib'
 import type { Request, Response } from 'express'
-import { ServiceError, validationFailed } from '../error/service-error.js'
+import { ServiceError, validationFailed } from '../common/service-error.js'
 import { bringsBody, codingOf, continueIfExpected, DECODERS } from './request-body.js'
 
 declare module 'express-serve-static-core' {

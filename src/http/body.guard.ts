@@ -1,7 +1,7 @@
 import { type CanActivate, type ExecutionContext, Injectable, UseGuards } from '@nestjs/common'
 import type { Request, Response } from 'express'
 import { whoCalls } from '../auth/principal.js'
-import { ServiceError, validationFailed } from '../error/service-error.js'
+import { ServiceError, validationFailed } from '../common/service-error.js'
 import { Admission } from './admission.js'
 import { BodyStream, STREAM_IN_HAND_BYTES } from './body-stream.js'
 import { Connections } from './connections.js'

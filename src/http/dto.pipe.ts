@@ -1,6 +1,6 @@
 import { type ArgumentMetadata, Injectable, type PipeTransform } from '@nestjs/common'
-import { Clock } from '../clock/clock.js'
-import { validationFailed } from '../error/service-error.js'
+import { Clock } from '../common/clock.js'
+import { validationFailed } from '../common/service-error.js'
 import { checkDto, type Checked, type DtoClass, type FieldsTogether } from './dto.js'
 
 /**

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals'
 import { IsInt, validateSync } from 'class-validator'
-import type { FieldError } from '../error/service-error.js'
+import type { FieldError } from '../common/service-error.js'
 import { checkDto } from './dto.js'
 import {
   AmountField,

@@ -1,6 +1,6 @@
 import { validateSync } from 'class-validator'
-import type { FieldError } from '../error/service-error.js'
-import type { Instant } from '../time/instant.js'
+import type { FieldError } from '../common/service-error.js'
+import type { Instant } from '../common/instant.js'
 import { type Field, fieldsOf } from './field.decorator.js'
 
 /** A DTO class: its properties have field decorators. */

@@ -1,7 +1,7 @@
 import { createParamDecorator, type ExecutionContext } from '@nestjs/common'
 import { ApiParam } from '@nestjs/swagger'
 import type { Request } from 'express'
-import { validationFailed } from '../error/service-error.js'
+import { validationFailed } from '../common/service-error.js'
 import { EXAMPLE_UUID } from './example.js'
 import { integerSchema } from './field.decorator.js'
 import { isOperationId, MAX_ID, parseId } from './ids.js'

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals'
 import fc from 'fast-check'
-import { ServiceError } from '../error/service-error.js'
+import { ServiceError } from '../common/service-error.js'
 import { parseJson } from './json.js'
 
 /** Long enough to be lightened. */

@@ -1,4 +1,4 @@
-import { ServiceError, validationFailed } from '../error/service-error.js'
+import { ServiceError, validationFailed } from '../common/service-error.js'
 
 /** The size in bytes up to which a body is parsed unchanged: whatever it contains, that takes a few milliseconds. */
 const HARMLESS = 100_000

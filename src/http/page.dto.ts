@@ -1,4 +1,4 @@
-import type { FieldError } from '../error/service-error.js'
+import type { FieldError } from '../common/service-error.js'
 import { DEFAULT_PAGE_SIZE, IdField, IntegerField, PageSizeField } from './field.decorator.js'
 
 /** The last row that a page may reach; `before_id` pages beyond it (contract, §2). */

@@ -1,7 +1,7 @@
 import { STATUS_CODES } from 'node:http'
 import type { Request, Response } from 'express'
 import { Unauthenticated } from '../auth/authenticator.js'
-import type { ServiceError } from '../error/service-error.js'
+import type { ServiceError } from '../common/service-error.js'
 import { closeAfterAnswer } from './unread-body.js'
 import { type HttpProblem, type Problem, problemOf, PROBLEM_MEDIA_TYPE } from './problem.js'
 import { addHeader, reply } from './reply.js'

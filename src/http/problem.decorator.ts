@@ -1,4 +1,4 @@
-import type { ErrorCode } from '../error/service-error.js'
+import type { ErrorCode } from '../common/service-error.js'
 
 /** Metadata key of a handler's own problems. */
 export const PROBLEM_CODES = 'quota:problems'

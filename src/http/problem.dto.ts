@@ -1,4 +1,4 @@
-import { CAP_MODES, type CapMode, MAX_AMOUNT, QUOTA_TYPES, type QuotaType } from '../quota/quota.js'
+import { CAP_MODES, type CapMode, MAX_AMOUNT, QUOTA_TYPES, type QuotaType } from '../domain/quota.js'
 import { ResponseChoice, ResponseInstant, ResponseId, ResponseInteger, ResponseText } from './field.decorator.js'
 
 /** A field with a mistake. */

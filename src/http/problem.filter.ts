@@ -1,7 +1,7 @@
 import { STATUS_CODES } from 'node:http'
 import { type ArgumentsHost, Catch, type ExceptionFilter, HttpException, Injectable, Logger } from '@nestjs/common'
 import type { Request, Response } from 'express'
-import { ServiceError } from '../error/service-error.js'
+import { ServiceError } from '../common/service-error.js'
 import { answerProblem, sendProblem } from './problem-answer.js'
 
 const UNEXPECTED = 'unexpected error; the log of the service has details under the request_id'

@@ -1,4 +1,4 @@
-import type { ErrorCode, FieldError, ServiceError } from '../error/service-error.js'
+import type { ErrorCode, FieldError, ServiceError } from '../common/service-error.js'
 
 /** Media type of every error response (RFC 9457). */
 export const PROBLEM_MEDIA_TYPE = 'application/problem+json'

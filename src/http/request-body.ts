@@ -2,7 +2,7 @@ import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib'
 import { parse as parseContentType } from 'content-type'
 import type { Request, Response } from 'express'
 import rawBody from 'raw-body'
-import { ServiceError } from '../error/service-error.js'
+import { ServiceError } from '../common/service-error.js'
 import { parseJson } from './json.js'
 
 /** The media type of all bodies except streamed ones. */

@@ -1,6 +1,6 @@
 import { expect, it } from '@jest/globals'
 import type { Request } from 'express'
-import { ServiceError } from '../error/service-error.js'
+import { ServiceError } from '../common/service-error.js'
 import { checkRequestHead } from './request-head.js'
 import { parseQuery } from './query.js'
 

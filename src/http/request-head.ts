@@ -1,6 +1,6 @@
 import type { Request } from 'express'
 import { timesSent } from '../auth/raw-headers.js'
-import { validationFailed } from '../error/service-error.js'
+import { validationFailed } from '../common/service-error.js'
 
 /** uri-host [ ":" port ] of RFC 3986, section 3.2.2: a name, an IPv4 address, or an IPv6 address in brackets. */
 const HOST = /^(?:[\w.~!$&'()*+,;=%-]+|\[[\da-f:.]+\])(?::\d{0,5})?$/i

@@ -1,6 +1,6 @@
 import type { Request, Response } from 'express'
 import { v7 } from 'uuid'
-import { pooledRandom } from '../random/pooled-random.js'
+import { pooledRandom } from '../common/pooled-random.js'
 import { addHeader } from './reply.js'
 
 const ACCEPTED = /^[A-Za-z0-9._-]{1,128}$/

@@ -3,7 +3,7 @@ import { ApiOkResponse, ApiTags } from '@nestjs/swagger'
 import { AnyPrincipal } from '../auth/access.decorator.js'
 import { Caller } from '../auth/caller.decorator.js'
 import { Config } from '../config/config.js'
-import { formatInstant } from '../time/instant.js'
+import { formatInstant } from '../common/instant.js'
 import { MeDto } from './me.dto.js'
 
 /** The route that shows callers who they are. */

@@ -1,7 +1,7 @@
 import { PRINCIPAL_SOURCES, type PrincipalSource } from '../auth/principal.js'
 import { ResponseChoice, ResponseInstant, ResponseSchema, ResponseText } from '../http/field.decorator.js'
-import { type Role, ROLES } from '../role/role.js'
-import { type Scope, SCOPES } from '../role/scope.js'
+import { type Role, ROLES } from '../common/role.js'
+import { type Scope, SCOPES } from '../common/scope.js'
 
 /** The principal of the token. */
 export class MeDto {

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { Inject, Injectable } from '@nestjs/common'
 import { Gauge, type Registry } from 'prom-client'
-import { METRICS_REGISTRY } from '../metrics/metrics.js'
+import { METRICS_REGISTRY } from '../common/metrics.js'
 
 /** The running build. */
 export interface Build {

@@ -1,8 +1,8 @@
 import { Inject, Injectable } from '@nestjs/common'
 import { Counter, Gauge, type Registry } from 'prom-client'
-import { Clock } from '../clock/clock.js'
+import { Clock } from '../common/clock.js'
 import { StoreClock } from '../database/store-clock.js'
-import { METRICS_REGISTRY } from '../metrics/metrics.js'
+import { METRICS_REGISTRY } from '../common/metrics.js'
 
 /** Exports the difference between this machine's clock and the database's, and whether the latter is steady. */
 @Injectable()

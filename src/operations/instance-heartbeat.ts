@@ -2,9 +2,9 @@ import { randomUUID } from 'node:crypto'
 import { hostname } from 'node:os'
 import { Injectable, type OnApplicationBootstrap, type OnModuleDestroy } from '@nestjs/common'
 import { removeHeartbeat, recordHeartbeat } from '../database/instances.js'
-import { PeriodicTask } from '../database/periodic-task.js'
+import { PeriodicTask } from '../common/periodic-task.js'
 import { TransactionRunner } from '../database/transaction-runner.js'
-import { VERSION } from '../version/version.js'
+import { VERSION } from '../common/version.js'
 
 const EVERY_MS = 15_000
 

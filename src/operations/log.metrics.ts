@@ -1,6 +1,6 @@
 import { Inject, Injectable } from '@nestjs/common'
 import { Counter, type Registry } from 'prom-client'
-import { METRICS_REGISTRY } from '../metrics/metrics.js'
+import { METRICS_REGISTRY } from '../common/metrics.js'
 import type { Stdout } from './stdout.js'
 
 /** Measures lost log lines. */

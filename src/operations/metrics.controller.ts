@@ -5,7 +5,7 @@ import { Registry } from 'prom-client'
 import { AnyPrincipal } from '../auth/access.decorator.js'
 import { SharedReads } from '../database/shared-reads.js'
 import { reply } from '../http/reply.js'
-import { METRICS_REGISTRY } from '../metrics/metrics.js'
+import { METRICS_REGISTRY } from '../common/metrics.js'
 
 /** The maximum number of renderings per second, so that frequent scrapes cost little. */
 const RENDERINGS_PER_SECOND = 5

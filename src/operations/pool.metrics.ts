@@ -2,7 +2,7 @@ import { Inject, Injectable } from '@nestjs/common'
 import { Gauge, Histogram, Registry } from 'prom-client'
 import { Readiness } from '../database/readiness.js'
 import { TransactionRunner } from '../database/transaction-runner.js'
-import { BUCKETS_SECONDS, METRICS_REGISTRY } from '../metrics/metrics.js'
+import { BUCKETS_SECONDS, METRICS_REGISTRY } from '../common/metrics.js'
 
 /**
  * Exports the database's availability and the use of its connection pool; SQLite has no pool.

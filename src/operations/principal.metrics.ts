@@ -1,7 +1,7 @@
 import { Inject, Injectable } from '@nestjs/common'
 import { Counter, Gauge, type Registry } from 'prom-client'
 import { Admission } from '../http/admission.js'
-import { METRICS_REGISTRY } from '../metrics/metrics.js'
+import { METRICS_REGISTRY } from '../common/metrics.js'
 
 /**
  * Exports each principal's requests in progress. Names are those of the configured tokens, a closed set, and `oidc`.

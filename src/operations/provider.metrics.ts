@@ -2,7 +2,7 @@ import { Inject, Injectable } from '@nestjs/common'
 import { Gauge, type Registry } from 'prom-client'
 import { ProviderKeys } from '../auth/provider-keys.js'
 import { Config } from '../config/config.js'
-import { METRICS_REGISTRY } from '../metrics/metrics.js'
+import { METRICS_REGISTRY } from '../common/metrics.js'
 
 /** Exports the identity provider's availability, if one is configured. */
 @Injectable()

@@ -1,8 +1,8 @@
 import { Inject, Injectable } from '@nestjs/common'
 import { Counter, type Registry } from 'prom-client'
 import { principalLabel } from '../auth/principal.js'
-import { type ServiceError, UNAVAILABLE_REASONS } from '../error/service-error.js'
-import { METRICS_REGISTRY } from '../metrics/metrics.js'
+import { type ServiceError, UNAVAILABLE_REASONS } from '../common/service-error.js'
+import { METRICS_REGISTRY } from '../common/metrics.js'
 
 /**
  * Counts refused requests by principal and code. Every label is of a closed set: codes, reasons, and the names of the

@@ -1,12 +1,12 @@
 import { isIP } from 'node:net'
 import type { Request, Response } from 'express'
 import { whoCalls } from '../auth/principal.js'
-import type { ErrorCode, UnavailableReason } from '../error/service-error.js'
+import type { ErrorCode, UnavailableReason } from '../common/service-error.js'
 import type { Gate } from '../http/request-pipeline.js'
 import type { RouteTable } from '../http/route-table.js'
-import type { Metrics } from '../metrics/metrics.js'
+import type { Metrics } from '../common/metrics.js'
 import type { RequestTracer } from '../tracing/tracing.js'
-import { storedName } from '../role/principal-name.js'
+import { storedName } from '../common/principal-name.js'
 import type { RefusalMetrics } from './refusal.metrics.js'
 
 /** The logged facts of a request. Never its token, query, body or idempotency key, nor the path's identifiers. */

@@ -1,9 +1,9 @@
 import { inspect } from 'node:util'
 import type { LoggerService } from '@nestjs/common'
 import pino from 'pino'
-import { type Clock, SystemClock } from '../clock/clock.js'
+import { type Clock, SystemClock } from '../common/clock.js'
 import type { Config, LogLevel } from '../config/config.js'
-import { formatInstant, type Instant } from '../time/instant.js'
+import { formatInstant, type Instant } from '../common/instant.js'
 import type { RequestLine, RequestLog } from './request-log.js'
 import type { Output } from './stdout.js'
 

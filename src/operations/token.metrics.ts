@@ -2,7 +2,7 @@ import { Inject, Injectable } from '@nestjs/common'
 import { Counter, Gauge, type Registry } from 'prom-client'
 import { TokensFile } from '../auth/tokens-file.js'
 import { Tokens } from '../auth/tokens.js'
-import { METRICS_REGISTRY } from '../metrics/metrics.js'
+import { METRICS_REGISTRY } from '../common/metrics.js'
 
 /** Exports the results of changes of the tokens file, and when tokens expire. */
 @Injectable()

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals'
-import type { Role } from '../role/role.js'
-import { parseInstant } from '../time/instant.js'
+import type { Role } from '../common/role.js'
+import { parseInstant } from '../common/instant.js'
 import { welcome } from './welcome.js'
 
 const at = { address: '127.0.0.1', port: 3000 }

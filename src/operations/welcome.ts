@@ -1,5 +1,5 @@
 import type { MadeToken } from '../auth/tokens.js'
-import { formatInstant, type Instant } from '../time/instant.js'
+import { formatInstant, type Instant } from '../common/instant.js'
 
 const DAY_MS = 86_400_000
 

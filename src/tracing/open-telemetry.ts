@@ -36,7 +36,7 @@ import {
   TraceIdRatioBasedSampler,
   TracerProvider,
 } from '@opentelemetry/sdk-trace'
-import { type Clock, SystemClock } from '../clock/clock.js'
+import { type Clock, SystemClock } from '../common/clock.js'
 import type { DatabaseConfig, TracesConfig } from '../config/config.js'
 import type { EndOfStatements } from '../database/session.js'
 import type { Listener } from '../http/express.adapter.js'

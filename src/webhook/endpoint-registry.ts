@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto'
 import type { EventFeeds } from '../channel-api/event-feeds.js'
-import type { Clock } from '../clock/clock.js'
+import type { Clock } from '../common/clock.js'
 import type { WebhookEndpoint } from '../config/webhook-endpoints.js'
 import type { Transaction, TransactionRunner } from '../database/transaction-runner.js'
-import type { Instant } from '../time/instant.js'
+import type { Instant } from '../common/instant.js'
 import { dropWaiting, type Progress, type WebhookStore } from './webhook-store.js'
 import type { WebhookRow } from './webhook.entity.js'
 

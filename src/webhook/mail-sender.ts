@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import MailComposer from 'nodemailer/lib/mail-composer'
 import SMTPConnection, { type SMTPConnectionSendInfo } from 'nodemailer/lib/smtp-connection'
 import type { MailEndpoint } from '../config/webhook-endpoints.js'
-import { withTimeLimit } from '../time/time-limit.js'
+import { withTimeLimit } from '../common/time-limit.js'
 import type { WebhookMessage } from './message.js'
 
 /** The time that a mail server has in all, in milliseconds: longer than for HTTP, since it may look for spam. */

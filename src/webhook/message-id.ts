@@ -1,6 +1,6 @@
 import { v7 } from 'uuid'
-import { pooledRandom } from '../random/pooled-random.js'
-import type { Instant } from '../time/instant.js'
+import { pooledRandom } from '../common/pooled-random.js'
+import type { Instant } from '../common/instant.js'
 
 /** An id for a message without an event. */
 export function uuidV7(now: Instant): string {

@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto'
 import type { WebhookEndpoint } from '../config/webhook-endpoints.js'
-import { type Instant, formatInstant, parseInstant } from '../time/instant.js'
+import { type Instant, formatInstant, parseInstant } from '../common/instant.js'
 import { uuidV7 } from './message-id.js'
 import { type ChannelEvent, digestText, type Text, testText, textOf, type TextStyle } from './texts.js'
 

@@ -1,7 +1,7 @@
 import http, { type IncomingMessage } from 'node:http'
 import https from 'node:https'
 import type { HttpEndpoint, WebhookEndpoint } from '../config/webhook-endpoints.js'
-import { withTimeLimit } from '../time/time-limit.js'
+import { withTimeLimit } from '../common/time-limit.js'
 import { sendMail } from './mail-sender.js'
 import { signatureHeaders, type WebhookMessage } from './message.js'
 import { readRetryAfter } from './retry.js'

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals'
 import fc from 'fast-check'
-import type { EventType } from '../quota/event-type.js'
-import { isLabel } from '../quota/label.js'
+import type { EventType } from '../domain/event-type.js'
+import { isLabel } from '../domain/label.js'
 import { type ChannelEvent, cleanText, digestText, testText, textOf, type TextStyle } from './texts.js'
 
 const AT = '2026-11-26T06:41:05.412Z'

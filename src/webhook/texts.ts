@@ -1,7 +1,7 @@
 import type { NamedEvent } from '../ledger/feed/event-reader.js'
-import { zoned } from '../quota/cycle.js'
-import type { EventType } from '../quota/event-type.js'
-import { type Instant, parseInstant } from '../time/instant.js'
+import { zoned } from '../domain/cycle.js'
+import type { EventType } from '../domain/event-type.js'
+import { type Instant, parseInstant } from '../common/instant.js'
 
 /*
  * What people are told of events. Pure functions of the event, the names stored with it, and the endpoint's settings:

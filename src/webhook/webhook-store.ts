@@ -3,8 +3,8 @@ import { placeholders, RowCodec, type Scalar } from '../database/row-codec.js'
 import { ENDPOINT_NAME } from '../config/webhook-endpoints.js'
 import type { Transaction } from '../database/transaction-runner.js'
 import type { EventPlace } from '../ledger/feed/event-reader.js'
-import { collect, type Collected, type Ranked } from '../quota/digest.js'
-import type { Instant } from '../time/instant.js'
+import { collect, type Collected, type Ranked } from '../domain/digest.js'
+import type { Instant } from '../common/instant.js'
 import { WebhookDeliveryRow, WebhookReaderRow, WebhookRow } from './webhook.entity.js'
 
 /** A period whose events are to be sent again. */

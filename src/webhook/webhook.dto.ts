@@ -1,5 +1,5 @@
 import { ENDPOINT_KINDS, type EndpointKind } from '../config/webhook-endpoints.js'
-import type { FieldError } from '../error/service-error.js'
+import type { FieldError } from '../common/service-error.js'
 import {
   InstantField,
   ResponseChoice,
@@ -9,9 +9,9 @@ import {
   ResponseSchema,
   ResponseText,
 } from '../http/field.decorator.js'
-import { EVENT_TYPES, type EventType } from '../quota/event-type.js'
-import { CHANNEL_SCOPES, type ChannelScope } from '../role/scope.js'
-import { parseInstant } from '../time/instant.js'
+import { EVENT_TYPES, type EventType } from '../domain/event-type.js'
+import { CHANNEL_SCOPES, type ChannelScope } from '../common/scope.js'
+import { parseInstant } from '../common/instant.js'
 import { WEBHOOK_STATES, type WebhookState } from './webhook.entity.js'
 
 const STATUS = { min: 100, max: 599, nullable: true, example: 204 } as const

@@ -1,6 +1,6 @@
 import { Column, Entity, Index, PrimaryColumn } from 'typeorm'
 import { ascii, ASCII_TEXT, INSTANT, INTEGER, UNICODE_TEXT, unicode } from '../database/column.js'
-import type { Instant } from '../time/instant.js'
+import type { Instant } from '../common/instant.js'
 
 /**
  * `removed`: in the file of no live instance. Events are queued and sent only while it is active; other deliveries are

@@ -1,6 +1,6 @@
 import { Counter, Gauge, type Registry } from 'prom-client'
-import type { Clock } from '../clock/clock.js'
-import type { Instant } from '../time/instant.js'
+import type { Clock } from '../common/clock.js'
+import type { Instant } from '../common/instant.js'
 import type { DeliveryResult } from './delivery.js'
 import type { WebhookRow } from './webhook.entity.js'
 

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import fc from 'fast-check'
 import type { Response } from 'supertest'
-import type { CycleUnit } from '../../src/quota/cycle.js'
+import type { CycleUnit } from '../../src/domain/cycle.js'
 import { TestApp } from './app.js'
 import { ChainModel, type Count, type Expected, type Operation, type Quota, type Rule } from './chain.model.js'
 import type { ChannelApi } from './channel-api.js'

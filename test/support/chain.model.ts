@@ -1,4 +1,4 @@
-import { cycleAt, type CycleUnit } from '../../src/quota/cycle.js'
+import { cycleAt, type CycleUnit } from '../../src/domain/cycle.js'
 
 /**
  * A model of owners in groups (contract, §13), as simple as possible: lists of groups, quotas, counts and operations,

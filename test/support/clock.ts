@@ -1,5 +1,5 @@
-import { Clock } from '../../src/clock/clock.js'
-import { type Instant, parseInstant } from '../../src/time/instant.js'
+import { Clock } from '../../src/common/clock.js'
+import { type Instant, parseInstant } from '../../src/common/instant.js'
 import { stopIfOver } from './scoped.js'
 
 /** A clock that stands still until a test moves it. */

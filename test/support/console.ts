@@ -1,7 +1,7 @@
 import { expect } from '@jest/globals'
 import type { Locator, Page } from 'playwright-core'
 import { hashOf, newToken } from '../../src/auth/token.js'
-import type { Role } from '../../src/role/role.js'
+import type { Role } from '../../src/common/role.js'
 import { seriousFindings, type TestBrowser } from './browser.js'
 import { HttpClient } from './http-client.js'
 import { Instance } from './instance.js'

@@ -28,7 +28,7 @@ if (heldFile !== undefined) {
 
 if (shiftFile !== undefined) {
   const { StoreClock } = await import(pathToFileURL(join(process.cwd(), 'dist/src/database/store-clock.js')).href)
-  const { FollowedClock } = await import(pathToFileURL(join(process.cwd(), 'dist/src/clock/followed-clock.js')).href)
+  const { FollowedClock } = await import(pathToFileURL(join(process.cwd(), 'dist/src/common/followed-clock.js')).href)
   const { now } = FollowedClock.prototype
   let readAt = -Infinity
   let shift = 0

@@ -1,4 +1,4 @@
-import { cycleAt, type CycleUnit } from '../../src/quota/cycle.js'
+import { cycleAt, type CycleUnit } from '../../src/domain/cycle.js'
 
 /**
  * A model of the contract for one owner, as simple as possible: a list of quotas, a list of operations, and no

@@ -1,5 +1,5 @@
 import { DataSource } from 'typeorm'
-import { type Clock, SystemClock } from '../../src/clock/clock.js'
+import { type Clock, SystemClock } from '../../src/common/clock.js'
 import type { DatabaseConfig } from '../../src/config/config.js'
 import { dataSourceOptions } from '../../src/database/data-source-options.js'
 import { TransactionRunner } from '../../src/database/transaction-runner.js'

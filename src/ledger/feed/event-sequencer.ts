@@ -1,4 +1,4 @@
-import { PeriodicTask } from '../../database/periodic-task.js'
+import { PeriodicTask } from '../../common/periodic-task.js'
 import { placeholders } from '../../database/row-codec.js'
 import type { Transaction, TransactionRunner } from '../../database/transaction-runner.js'
 import type { QuotaRow } from '../rows/quota.entity.js'

@@ -1,4 +1,4 @@
-import type { Instant } from '../../time/instant.js'
+import type { Instant } from '../../common/instant.js'
 import { instantOfId } from '../rows/act-id.js'
 
 /** What an act did to the counters of a cap. */

@@ -1,6 +1,6 @@
 import { type Dialect, placeholders, type RowCodec, type Scalar } from '../../database/row-codec.js'
-import type { CapMode, Status } from '../../quota/quota.js'
-import type { Instant } from '../../time/instant.js'
+import type { CapMode, Status } from '../../domain/quota.js'
+import type { Instant } from '../../common/instant.js'
 import type { Channel } from '../rows/channel.js'
 import type { QuotaRow } from '../rows/quota.entity.js'
 import { labelCondition } from '../store/ledger-store.js'

@@ -1,8 +1,8 @@
 import { instantFromStore } from '../../database/column.js'
 import { type RawRow, type Scalar } from '../../database/row-codec.js'
 import type { Reads } from '../../database/transaction-runner.js'
-import { settleIn } from '../../quota/cap.js'
-import type { Instant } from '../../time/instant.js'
+import { settleIn } from '../../domain/cap.js'
+import type { Instant } from '../../common/instant.js'
 import type { QuotaRow } from '../rows/quota.entity.js'
 import { HOLDS_OF_OWNER, straightJoin, type LedgerStore } from '../store/ledger-store.js'
 

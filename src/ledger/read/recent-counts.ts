@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Clock } from '../../clock/clock.js'
-import type { Instant } from '../../time/instant.js'
+import type { Clock } from '../../common/clock.js'
+import type { Instant } from '../../common/instant.js'
 
 /** The maximum age of a shared count in an answer (contract, §2 Lists). */
 const OLDEST_MS = 60_000

@@ -1,4 +1,4 @@
-import type { Instant } from '../../time/instant.js'
+import type { Instant } from '../../common/instant.js'
 
 /** Totals exclude acts younger than this, by the time in their ids: so an act that is being written needs no new id. */
 export const FOLD_LAG_MS = 60_000

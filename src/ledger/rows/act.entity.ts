@@ -1,7 +1,7 @@
 import { Column, Index, PrimaryColumn } from 'typeorm'
 import { isId } from '../../database/bytes.js'
 import { ascii, HASH, ID, INSTANT, INTEGER, unicode, UNICODE_TEXT } from '../../database/column.js'
-import type { Instant } from '../../time/instant.js'
+import type { Instant } from '../../common/instant.js'
 
 /** The kinds of acts. */
 export const ACT_KINDS = [

@@ -1,7 +1,7 @@
 import { Column, Index, PrimaryColumn } from 'typeorm'
 import { ID, INSTANT, INTEGER } from '../../database/column.js'
-import type { Allocation } from '../../quota/draw-down.js'
-import type { Instant } from '../../time/instant.js'
+import type { Allocation } from '../../domain/draw-down.js'
+import type { Instant } from '../../common/instant.js'
 
 /**
  * The units of an operation that one quota paid, or the count in which a cap counted its whole amount. Immutable: an

@@ -1,6 +1,6 @@
 import { Column, PrimaryColumn } from 'typeorm'
 import { INSTANT, unicode } from '../../database/column.js'
-import type { Instant } from '../../time/instant.js'
+import type { Instant } from '../../common/instant.js'
 
 /** A caller that has spent in a channel, for look-ups of keys under all callers. */
 export abstract class CallerRow {

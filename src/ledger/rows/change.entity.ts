@@ -1,6 +1,6 @@
 import { Column, Index, PrimaryGeneratedColumn } from 'typeorm'
 import { ascii, INSTANT, INTEGER, unicode, UNICODE_TEXT } from '../../database/column.js'
-import type { Instant } from '../../time/instant.js'
+import type { Instant } from '../../common/instant.js'
 
 export const CHANGE_ACTIONS = ['create', 'update', 'delete', 'restore', 'reset', 'members', 'erase'] as const
 export type ChangeAction = (typeof CHANGE_ACTIONS)[number]

@@ -1,4 +1,4 @@
-import type { CapCount } from '../../quota/cap.js'
+import type { CapCount } from '../../domain/cap.js'
 
 /** An operation that no cap counted. */
 export const NO_CAPS: readonly CapCount[] = []

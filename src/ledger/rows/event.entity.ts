@@ -1,8 +1,8 @@
 import { Column, Index, PrimaryGeneratedColumn } from 'typeorm'
 import { ascii, ID, INSTANT, INTEGER, UNICODE_TEXT, unicode } from '../../database/column.js'
-import type { EventType } from '../../quota/event-type.js'
-import { MAX_LABEL_LENGTH } from '../../quota/label.js'
-import type { Instant } from '../../time/instant.js'
+import type { EventType } from '../../domain/event-type.js'
+import { MAX_LABEL_LENGTH } from '../../domain/label.js'
+import type { Instant } from '../../common/instant.js'
 
 /**
  * An event of a quota, written in the transaction of its act, or one of an owner's refusals, written with its spell

@@ -1,7 +1,7 @@
 import { Column, DeleteDateColumn, Index, PrimaryGeneratedColumn } from 'typeorm'
 import { INSTANT, INTEGER, unicode } from '../../database/column.js'
-import { MAX_LABEL_LENGTH, MAX_STORED_LENGTH } from '../../quota/label.js'
-import type { Instant } from '../../time/instant.js'
+import { MAX_LABEL_LENGTH, MAX_STORED_LENGTH } from '../../domain/label.js'
+import type { Instant } from '../../common/instant.js'
 
 /**
  * A group of owners, which other owners draw on (contract, §13). Only `GroupActs` writes these rows, except that an

@@ -1,6 +1,6 @@
 import { Column, Index, PrimaryColumn } from 'typeorm'
 import { ID, INSTANT, INTEGER } from '../../database/column.js'
-import type { Instant } from '../../time/instant.js'
+import type { Instant } from '../../common/instant.js'
 
 /**
  * An open reservation: one row for the operation's owner, and one for each group of whose quotas it keeps units. The

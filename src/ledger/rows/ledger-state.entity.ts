@@ -1,6 +1,6 @@
 import { Column, PrimaryColumn } from 'typeorm'
 import { ascii, ID, INSTANT, INTEGER } from '../../database/column.js'
-import type { Instant } from '../../time/instant.js'
+import type { Instant } from '../../common/instant.js'
 
 /** The progress of a channel's upkeep, and its lease; one row. */
 export abstract class LedgerStateRow {

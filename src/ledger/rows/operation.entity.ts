@@ -1,6 +1,6 @@
 import { Column, Index, PrimaryColumn } from 'typeorm'
 import { ascii, ID, INSTANT, INTEGER } from '../../database/column.js'
-import type { Instant } from '../../time/instant.js'
+import type { Instant } from '../../common/instant.js'
 
 export const OPERATION_KINDS = ['consume', 'reserve'] as const
 export type OperationKind = (typeof OPERATION_KINDS)[number]

@@ -1,6 +1,6 @@
 import { Column, Index, PrimaryColumn } from 'typeorm'
 import { ascii, INSTANT, INTEGER } from '../../database/column.js'
-import type { Instant } from '../../time/instant.js'
+import type { Instant } from '../../common/instant.js'
 
 /**
  * One row for each owner, created with its first quota or membership: the lock that every write takes first. The row

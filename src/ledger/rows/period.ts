@@ -1,4 +1,4 @@
-import type { Instant } from '../../time/instant.js'
+import type { Instant } from '../../common/instant.js'
 
 /** A period, half-open: `from` belongs to it, `to` does not. An absent end is open. */
 export interface Period {

@@ -1,10 +1,10 @@
 import { Check, Column, DeleteDateColumn, Index, PrimaryGeneratedColumn } from 'typeorm'
 import { ascii, ASCII_TEXT, INSTANT, INTEGER, unicode, WINDOW } from '../../database/column.js'
-import type { CycleUnit } from '../../quota/cycle.js'
-import { MAX_LABEL_LENGTH, MAX_STORED_LENGTH } from '../../quota/label.js'
-import type { CapMode, Per, QuotaState, QuotaType, Status } from '../../quota/quota.js'
-import type { RollingWindow } from '../../quota/rolling-window.js'
-import type { Instant } from '../../time/instant.js'
+import type { CycleUnit } from '../../domain/cycle.js'
+import { MAX_LABEL_LENGTH, MAX_STORED_LENGTH } from '../../domain/label.js'
+import type { CapMode, Per, QuotaState, QuotaType, Status } from '../../domain/quota.js'
+import type { RollingWindow } from '../../domain/rolling-window.js'
+import type { Instant } from '../../common/instant.js'
 
 /**
  * A stored quota; each channel's entity adds its owner. `QuotaState` documents the columns.

@@ -1,7 +1,7 @@
 import { Column, Index, PrimaryColumn } from 'typeorm'
 import { ascii, INSTANT, INTEGER } from '../../database/column.js'
-import type { ErrorCode } from '../../error/service-error.js'
-import type { Instant } from '../../time/instant.js'
+import type { ErrorCode } from '../../common/service-error.js'
+import type { Instant } from '../../common/instant.js'
 import { STEP_MS } from './utc-step.js'
 
 /** The counted refusals. */

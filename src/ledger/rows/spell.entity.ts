@@ -1,7 +1,7 @@
 import { Column, Index, PrimaryColumn } from 'typeorm'
 import { ascii, ASCII_TEXT, INSTANT, INTEGER } from '../../database/column.js'
-import type { Spell, SpellStage } from '../../quota/spell.js'
-import type { Instant } from '../../time/instant.js'
+import type { Spell, SpellStage } from '../../domain/spell.js'
+import type { Instant } from '../../common/instant.js'
 import type { RefusalCode } from './refusal.entity.js'
 
 /**

@@ -1,6 +1,6 @@
 import { Column, Index, PrimaryColumn } from 'typeorm'
 import { ascii, INSTANT, INTEGER } from '../../database/column.js'
-import type { Instant } from '../../time/instant.js'
+import type { Instant } from '../../common/instant.js'
 
 /** The steps of a series of usage; they begin in UTC. */
 export const SERIES_STEPS = ['day', 'hour'] as const

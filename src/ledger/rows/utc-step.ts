@@ -1,4 +1,4 @@
-import type { Instant } from '../../time/instant.js'
+import type { Instant } from '../../common/instant.js'
 import type { SeriesStep } from './usage-total.entity.js'
 
 export const HOUR_MS = 3_600_000

@@ -1,6 +1,6 @@
-import type { CapCount } from '../../quota/cap.js'
-import type { Allocation } from '../../quota/draw-down.js'
-import { shownId, shownOverrides } from '../../quota/follow.js'
+import type { CapCount } from '../../domain/cap.js'
+import type { Allocation } from '../../domain/draw-down.js'
+import { shownId, shownOverrides } from '../../domain/follow.js'
 import {
   type CapMode,
   type Per,
@@ -9,12 +9,12 @@ import {
   ROLLING_QUOTA,
   type Status,
   statusAt,
-} from '../../quota/quota.js'
-import { nextRefill } from '../../quota/refill.js'
-import type { SettingName } from '../../quota/settings.js'
-import { thresholdsOf } from '../../quota/threshold.js'
-import { nameOf } from '../../role/principal-name.js'
-import { formatInstant, type Instant } from '../../time/instant.js'
+} from '../../domain/quota.js'
+import { nextRefill } from '../../domain/refill.js'
+import type { SettingName } from '../../domain/settings.js'
+import { thresholdsOf } from '../../domain/threshold.js'
+import { nameOf } from '../../common/principal-name.js'
+import { formatInstant, type Instant } from '../../common/instant.js'
 import type { Act, ActKind } from '../rows/act.entity.js'
 import type { ChangeRow } from '../rows/change.entity.js'
 import type { AnyChannel, Channel } from '../rows/channel.js'

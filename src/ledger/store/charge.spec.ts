@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals'
 import fc from 'fast-check'
-import { cut } from '../../quota/draw-down.js'
+import { cut } from '../../domain/draw-down.js'
 import { firstIdAt, instantOfId } from '../rows/act-id.js'
 import { type PaidOperation, type Charge, chargesOf, type UsageAct } from './charge.js'
 

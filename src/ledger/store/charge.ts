@@ -1,6 +1,6 @@
-import type { CapCount } from '../../quota/cap.js'
-import { type Allocation, cut } from '../../quota/draw-down.js'
-import type { Instant } from '../../time/instant.js'
+import type { CapCount } from '../../domain/cap.js'
+import { type Allocation, cut } from '../../domain/draw-down.js'
+import type { Instant } from '../../common/instant.js'
 import type { Act, ActRow } from '../rows/act.entity.js'
 import { capsOf } from '../rows/counted-caps.js'
 

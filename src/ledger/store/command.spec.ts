@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals'
-import type { NewSettings } from '../../quota/settings.js'
+import type { NewSettings } from '../../domain/settings.js'
 import { type Command, hashRequest } from './command.js'
 
 const QUOTA = 12

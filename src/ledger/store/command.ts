@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
-import type { GroupPlace, NewSettings, SettingsPatch } from '../../quota/settings.js'
-import type { Instant } from '../../time/instant.js'
+import type { GroupPlace, NewSettings, SettingsPatch } from '../../domain/settings.js'
+import type { Instant } from '../../common/instant.js'
 import type { ActKind } from '../rows/act.entity.js'
 
 /** The caller, and the identity of the request. */

@@ -1,4 +1,4 @@
-import { ServiceError } from '../../error/service-error.js'
+import { ServiceError } from '../../common/service-error.js'
 
 /** The key belongs to another request. */
 export function keyReused(): ServiceError {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals'
 import fc from 'fast-check'
-import type { CapCount } from '../../quota/cap.js'
+import type { CapCount } from '../../domain/cap.js'
 import { type Act, requestColumns } from '../rows/act.entity.js'
 import type { AnyChannel } from '../rows/channel.js'
 import { storedJson } from '../rows/stored-json.js'

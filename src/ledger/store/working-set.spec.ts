@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals'
-import type { Hold } from '../../quota/refill.js'
+import type { Hold } from '../../domain/refill.js'
 import type { QuotaRow } from '../rows/quota.entity.js'
 import { WorkingSet } from './working-set.js'
 

@@ -2,7 +2,7 @@ import { AFTER_EVERY_ID, bytesToStore, idFromStore } from '../../database/bytes.
 import { instantFromStore } from '../../database/column.js'
 import { placeholders, type RawRow } from '../../database/row-codec.js'
 import type { Transaction } from '../../database/transaction-runner.js'
-import { formatInstant, type Instant } from '../../time/instant.js'
+import { formatInstant, type Instant } from '../../common/instant.js'
 import { capsOf } from '../rows/counted-caps.js'
 import type { LedgerStateRow } from '../rows/ledger-state.entity.js'
 import type { QuotaRow } from '../rows/quota.entity.js'

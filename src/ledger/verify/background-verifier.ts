@@ -1,8 +1,8 @@
 import { Logger } from '@nestjs/common'
-import type { Clock } from '../../clock/clock.js'
-import { PeriodicTask } from '../../database/periodic-task.js'
+import type { Clock } from '../../common/clock.js'
+import { PeriodicTask } from '../../common/periodic-task.js'
 import type { TransactionRunner } from '../../database/transaction-runner.js'
-import type { Instant } from '../../time/instant.js'
+import type { Instant } from '../../common/instant.js'
 import { findingLine, type Page, type Verification } from './verifier.js'
 
 /** The minimum interval between pages, in milliseconds. */

@@ -1,5 +1,5 @@
 import type { DataSource } from 'typeorm'
-import type { Clock } from '../../clock/clock.js'
+import type { Clock } from '../../common/clock.js'
 import { approximateRows } from '../../database/stored-table.js'
 import { StoreUnavailable, type Transaction, type TransactionRunner } from '../../database/transaction-runner.js'
 import type { Channel } from '../rows/channel.js'

@@ -1,8 +1,8 @@
-import type { Clock } from '../../clock/clock.js'
-import { TimeSlice } from '../../clock/time-slice.js'
+import type { Clock } from '../../common/clock.js'
+import { TimeSlice } from '../../common/time-slice.js'
 import { type Dialect, placeholders } from '../../database/row-codec.js'
 import type { Transaction } from '../../database/transaction-runner.js'
-import { ROLLING_QUOTA } from '../../quota/quota.js'
+import { ROLLING_QUOTA } from '../../domain/quota.js'
 import {
   EMPTY_WINDOW,
   formatWindow,
@@ -10,9 +10,9 @@ import {
   type RollingWindow,
   sumOf,
   withoutPast,
-} from '../../quota/rolling-window.js'
-import { passedOf } from '../../quota/threshold.js'
-import { formatInstant, type Instant } from '../../time/instant.js'
+} from '../../domain/rolling-window.js'
+import { passedOf } from '../../domain/threshold.js'
+import { formatInstant, type Instant } from '../../common/instant.js'
 import type { LedgerStateRow } from '../rows/ledger-state.entity.js'
 import type { QuotaRow } from '../rows/quota.entity.js'
 import { LIVE_OF_OWNER, type LedgerStore } from '../store/ledger-store.js'

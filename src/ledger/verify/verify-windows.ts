@@ -1,5 +1,5 @@
-import type { RollingWindow, WindowSlot } from '../../quota/rolling-window.js'
-import type { Instant } from '../../time/instant.js'
+import type { RollingWindow, WindowSlot } from '../../domain/rolling-window.js'
+import type { Instant } from '../../common/instant.js'
 
 /** The difference between a rolling cap's stored window and the sum of its ledger. */
 export interface WindowDifference {

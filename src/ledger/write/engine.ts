@@ -1,16 +1,16 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Clock } from '../../clock/clock.js'
-import { TimeSlice } from '../../clock/time-slice.js'
+import type { Clock } from '../../common/clock.js'
+import { TimeSlice } from '../../common/time-slice.js'
 import {
   StoreUnavailable,
   type Transaction,
   type TransactionObserver,
   type TransactionRunner,
 } from '../../database/transaction-runner.js'
-import { ServiceError, Unavailable, type UnavailableReason } from '../../error/service-error.js'
-import { isFollowed } from '../../quota/follow.js'
+import { ServiceError, Unavailable, type UnavailableReason } from '../../common/service-error.js'
+import { isFollowed } from '../../domain/follow.js'
 import { FairSemaphore, type Wait } from '../../fairness/fair-semaphore.js'
-import type { Instant } from '../../time/instant.js'
+import type { Instant } from '../../common/instant.js'
 import { instantOfId } from '../rows/act-id.js'
 import type { Channel } from '../rows/channel.js'
 import { NO_CAPS } from '../rows/counted-caps.js'

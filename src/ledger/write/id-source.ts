@@ -1,7 +1,7 @@
 import { v7 } from 'uuid'
-import type { Clock } from '../../clock/clock.js'
-import { pooledRandom } from '../../random/pooled-random.js'
-import type { Instant } from '../../time/instant.js'
+import type { Clock } from '../../common/clock.js'
+import { pooledRandom } from '../../common/pooled-random.js'
+import type { Instant } from '../../common/instant.js'
 
 /** The largest counter in a UUIDv7 of `uuid`, in addition to its milliseconds. */
 const MAX_PER_MILLISECOND = 0x7fff_ffff

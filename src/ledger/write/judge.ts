@@ -1,8 +1,8 @@
-import { ServiceError, validationFailed } from '../../error/service-error.js'
-import { refusingCaps, type Limits, MAX_LIVE_CAPS, payable, wouldRefuse } from '../../quota/cap.js'
-import { type Allocation, cut, draw } from '../../quota/draw-down.js'
-import { editCount, isFollowed, shownId } from '../../quota/follow.js'
-import { beginCount, isLive, MAX_LIVE_QUOTAS, MAX_QUOTAS_SHOWN } from '../../quota/quota.js'
+import { ServiceError, validationFailed } from '../../common/service-error.js'
+import { refusingCaps, type Limits, MAX_LIVE_CAPS, payable, wouldRefuse } from '../../domain/cap.js'
+import { type Allocation, cut, draw } from '../../domain/draw-down.js'
+import { editCount, isFollowed, shownId } from '../../domain/follow.js'
+import { beginCount, isLive, MAX_LIVE_QUOTAS, MAX_QUOTAS_SHOWN } from '../../domain/quota.js'
 import {
   type Applied,
   applyPatch,
@@ -12,10 +12,10 @@ import {
   putBack,
   type SettingsChange,
   settingsView,
-} from '../../quota/settings.js'
-import { armUnreached, passThresholds } from '../../quota/threshold.js'
-import { unicodeName, storedName } from '../../role/principal-name.js'
-import { formatInstant, type Instant, MAX_INSTANT } from '../../time/instant.js'
+} from '../../domain/settings.js'
+import { armUnreached, passThresholds } from '../../domain/threshold.js'
+import { unicodeName, storedName } from '../../common/principal-name.js'
+import { formatInstant, type Instant, MAX_INSTANT } from '../../common/instant.js'
 import type { Act } from '../rows/act.entity.js'
 import type { ChangeAction, ChangeRow } from '../rows/change.entity.js'
 import type { Channel } from '../rows/channel.js'

@@ -1,6 +1,6 @@
 import { Logger } from '@nestjs/common'
-import type { Clock } from '../../clock/clock.js'
-import { formatInstant, type Instant } from '../../time/instant.js'
+import type { Clock } from '../../common/clock.js'
+import { formatInstant, type Instant } from '../../common/instant.js'
 
 /** The minimum time between two log lines about one owner, in milliseconds. */
 const LOG_AGAIN_MS = 60_000

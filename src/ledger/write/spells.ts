@@ -1,5 +1,5 @@
-import type { Clock } from '../../clock/clock.js'
-import { PeriodicTask } from '../../database/periodic-task.js'
+import type { Clock } from '../../common/clock.js'
+import { PeriodicTask } from '../../common/periodic-task.js'
 import { placeholders } from '../../database/row-codec.js'
 import type { Transaction, TransactionRunner } from '../../database/transaction-runner.js'
 import {
@@ -11,8 +11,8 @@ import {
   toldBy,
   type Told,
   withRefusals,
-} from '../../quota/spell.js'
-import type { Instant } from '../../time/instant.js'
+} from '../../domain/spell.js'
+import type { Instant } from '../../common/instant.js'
 import type { QuotaRow } from '../rows/quota.entity.js'
 import type { SpellRow } from '../rows/spell.entity.js'
 import { GroupStore } from '../store/group-store.js'

@@ -1,4 +1,4 @@
-import type { Instant } from '../time/instant.js'
+import type { Instant } from './instant.js'
 import { Clock, STEADY_MS } from './clock.js'
 
 /** A reading of the source between two readings of a monotonic clock, in milliseconds. */

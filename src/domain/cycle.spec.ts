@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it, jest } from '@jest/globals'
 import fc from 'fast-check'
 import { Temporal } from 'temporal-polyfill'
-import { formatInstant, type Instant, MAX_INSTANT } from '../time/instant.js'
+import { formatInstant, type Instant, MAX_INSTANT } from '../common/instant.js'
 import { CYCLE_UNITS, cycleAt, type CycleRule, type CycleUnit, isReset, isTimeZone, resetsOf } from './cycle.js'
 
 const HOUR = 3_600_000

@@ -1,6 +1,8 @@
 import { Logger } from '@nestjs/common'
-import { RepeatedFailure } from '../error/repeated-failure.js'
-import type { Reach } from './store-watch.js'
+import { RepeatedFailure } from './repeated-failure.js'
+
+/** The uses that a store admits: everything, only reads (a full disk, a read-only server), or nothing. */
+export type Reach = 'all' | 'reads' | 'none'
 
 /** The store that tasks work on, such as `TransactionRunner`. */
 export interface TaskStore {

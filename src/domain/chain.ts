@@ -1,4 +1,4 @@
-import type { Instant } from '../time/instant.js'
+import type { Instant } from '../common/instant.js'
 import { isCap, type Limits } from './cap.js'
 import { byDrawDown } from './draw-down.js'
 import { isFollowed } from './follow.js'

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals'
 import fc from 'fast-check'
-import { formatInstant, type Instant, MAX_INSTANT } from '../time/instant.js'
+import { formatInstant, type Instant, MAX_INSTANT } from '../common/instant.js'
 import { CYCLE_UNITS, resetsOf } from './cycle.js'
 import { type QuotaState, type QuotaType, roll, STATUSES, statusAt } from './quota.js'
 import {

@@ -1,5 +1,5 @@
 import { Temporal } from 'temporal-polyfill'
-import type { Instant } from '../time/instant.js'
+import type { Instant } from '../common/instant.js'
 import { type Cycle, cycleAt, type CycleRule } from './cycle.js'
 import type { EventType } from './event-type.js'
 

@@ -1,4 +1,4 @@
-import { type Instant, MAX_INSTANT } from '../time/instant.js'
+import { type Instant, MAX_INSTANT } from '../common/instant.js'
 import { cycleAt, type CycleUnit, isReset } from './cycle.js'
 import { EMPTY_WINDOW, type RollingWindow, sumOf, withoutPast } from './rolling-window.js'
 

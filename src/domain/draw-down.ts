@@ -1,4 +1,4 @@
-import { type Instant, MAX_INSTANT } from '../time/instant.js'
+import { type Instant, MAX_INSTANT } from '../common/instant.js'
 import { type QuotaState, remaining } from './quota.js'
 
 /** The part of an operation that one quota paid, and in which of its cycles (contract, §1). */

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals'
 import fc from 'fast-check'
-import { type Instant, MAX_INSTANT } from '../time/instant.js'
+import { type Instant, MAX_INSTANT } from '../common/instant.js'
 import { type CycleUnit, resetsOf } from './cycle.js'
 import { isActive, MAX_LIVE_QUOTAS, type QuotaState, remaining, roll, statusAt } from './quota.js'
 import { type Hold, nextRefill, Refills } from './refill.js'

@@ -1,4 +1,4 @@
-import type { Instant } from '../time/instant.js'
+import type { Instant } from '../common/instant.js'
 import { countIn, settleIn, wouldRefuse } from './cap.js'
 import { type QuotaState, roll } from './quota.js'
 import type { Move } from './rolling-window.js'

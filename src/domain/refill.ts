@@ -1,4 +1,4 @@
-import type { Instant } from '../time/instant.js'
+import type { Instant } from '../common/instant.js'
 import type { CapCount } from './cap.js'
 import type { Allocation } from './draw-down.js'
 import type { QuotaState } from './quota.js'

@@ -1,4 +1,4 @@
-import type { Instant } from '../time/instant.js'
+import type { Instant } from '../common/instant.js'
 import { type QuotaState, remaining } from './quota.js'
 import { addUnits, countsUntil, counter, type Move, type RollingWindow, settleUnits, sumOf } from './rolling-window.js'
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals'
 import fc from 'fast-check'
-import type { Instant } from '../time/instant.js'
+import type { Instant } from '../common/instant.js'
 import { available, type CapCount, countIn, refusingCaps, isCap, payable, settleIn, wouldRefuse } from './cap.js'
 import { inForce } from './chain.js'
 import { type CycleUnit, resetsOf } from './cycle.js'

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals'
 import fc from 'fast-check'
-import type { Instant } from '../time/instant.js'
+import type { Instant } from '../common/instant.js'
 import { countIn } from './cap.js'
 import { CYCLE_UNITS } from './cycle.js'
 import { editCount, follow, isFollowed, shownId, shownOverrides, unbornCounts } from './follow.js'

@@ -1,4 +1,4 @@
-import type { Instant } from '../time/instant.js'
+import type { Instant } from './instant.js'
 
 /** How long the time must be confirmed before permanent conclusions are drawn from it. */
 export const STEADY_MS = 60_000

@@ -1,4 +1,4 @@
-import { formatInstant, type Instant } from '../time/instant.js'
+import { formatInstant, type Instant } from '../common/instant.js'
 import type { CycleUnit } from './cycle.js'
 import {
   beginCount,

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals'
 import fc from 'fast-check'
-import { type Instant, MAX_INSTANT } from '../time/instant.js'
+import { type Instant, MAX_INSTANT } from '../common/instant.js'
 import { CYCLE_UNITS, resetsOf } from './cycle.js'
 import {
   isActive,

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals'
 import fc from 'fast-check'
-import type { Instant } from '../time/instant.js'
+import type { Instant } from '../common/instant.js'
 import {
   addUnits,
   countsUntil,

@@ -1,4 +1,4 @@
-import type { Instant } from '../time/instant.js'
+import type { Instant } from '../common/instant.js'
 import type { OwnerEventType } from './event-type.js'
 
 /** A spell ends when this time has passed without refusals (contract, §14). */

@@ -1,4 +1,4 @@
-import { type Instant, MAX_INSTANT } from '../time/instant.js'
+import { type Instant, MAX_INSTANT } from '../common/instant.js'
 
 /**
  * The minimum and maximum window of a rolling cap, in seconds: one minute and 31 days (contract, §9 Type 3).

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals'
 import fc from 'fast-check'
-import { MAX_INSTANT } from '../time/instant.js'
+import { MAX_INSTANT } from '../common/instant.js'
 import { type Allocation, byDrawDown, cut, draw, expiresFirstAt } from './draw-down.js'
 import { MAX_AMOUNT, MAX_LIVE_QUOTAS, type QuotaState, remaining } from './quota.js'
 

@@ -1,4 +1,4 @@
-import type { Instant } from '../time/instant.js'
+import type { Instant } from '../common/instant.js'
 import {
   beginCount,
   CYCLE_QUOTA,

@@ -1,5 +1,5 @@
 import { Temporal } from 'temporal-polyfill'
-import { type Instant, MAX_INSTANT } from '../time/instant.js'
+import { type Instant, MAX_INSTANT } from '../common/instant.js'
 
 /** The unit of a cycle: elapsed hours, or calendar units in the quota's zone (contract, §3 Cycles). */
 export const CYCLE_UNITS = ['hour', 'day', 'week', 'month', 'year'] as const
