@@ -351,11 +351,13 @@ onEveryStore('access', (kind) => {
     expect(refused.body.detail).toBe('a token of the scope own may not do this')
   })
 
-  it('is told with its scopes, where there are some, and with nothing else', async () => {
+  it('is told with its scopes, an end and a source, whatever is configured', async () => {
     const told = async (as: As) => (await app.get('/api/v1/me', { as })).text
-    for (const role of ROLES) expect(await told(role)).toBe(`{"name":"${role}","role":"${role}"}`)
-    expect(await told('own-mail')).toBe('{"name":"own-mail","role":"usage","scopes":["mail","own"]}')
-    expect(await told('sms-admin')).toBe('{"name":"sms-admin","role":"admin","scopes":["sms"]}')
+    const text = (name: string, role: string, ...scopes: string[]) =>
+      JSON.stringify({ name, role, scopes, expires_at: null, source: 'token' })
+    for (const role of ROLES) expect(await told(role)).toBe(text(role, role))
+    expect(await told('own-mail')).toBe(text('own-mail', 'usage', 'mail', 'own'))
+    expect(await told('sms-admin')).toBe(text('sms-admin', 'admin', 'sms'))
   })
 
   it('by a scope is no more than by the role: nobody names another caller', async () => {

@@ -30,7 +30,7 @@ forEveryChannel('the back office', (kind, channels) => {
       ['admin', 'admin'],
     ])('is told to %s', async (name, role) => {
       const answer = await app.get('/api/v1/me', { as: name })
-      expect([answer.status, answer.body]).toEqual([200, { name, role }])
+      expect([answer.status, answer.body]).toEqual([200, { name, role, scopes: [], expires_at: null, source: 'token' }])
     })
 
     it('is shown only by GET, without parameters', async () => {

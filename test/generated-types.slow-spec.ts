@@ -73,7 +73,7 @@ export function outcome(result: Result): string {
   return result.problem.code
 }
 
-export const me: paths['/api/v1/me']['get']['responses'][200]['content']['application/json'] = { name: 'boss', role: 'admin' }
+export const me: paths['/api/v1/me']['get']['responses'][200]['content']['application/json'] = { name: 'boss', role: 'admin', scopes: [], expires_at: null, source: 'token' }
 export const statuses: (keyof paths['/api/v1/quotas/usage']['get']['responses'])[] = [200, 400, 401, 403, 500, 503]
 `
 

@@ -4093,25 +4093,25 @@ export interface components {
              */
             role: "usage" | "service" | "admin" | "metrics";
             /**
-             * @description The scopes that narrow the role: to a channel, to the principal's own operations, or to both. Without scopes, empty if an identity provider is configured, otherwise absent.
+             * @description The scopes that narrow the role: to a channel, to the principal's own operations, or to both. Empty: nothing narrows it.
              * @example [
              *       "mail",
              *       "own"
              *     ]
              */
-            scopes?: ("mail" | "sms" | "own")[];
+            scopes: ("mail" | "sms" | "own")[];
             /**
              * Format: date-time
-             * @description Expiry of the token; null if it does not expire. Present only if an identity provider is configured, as is `source`.
+             * @description Expiry of the token; null if it does not expire.
              * @example null
              */
-            expires_at?: string | null;
+            expires_at: string | null;
             /**
              * @description The origin of the token: the service's own list, or the identity provider.
              * @example token
              * @enum {string}
              */
-            source?: "token" | "oidc";
+            source: "token" | "oidc";
         };
         /** @description The owner is not a member of the group. */
         MemberNotFoundProblem: {

@@ -35,7 +35,7 @@ export type ChannelName = 'mail' | 'sms'
 export const CHANNELS: readonly ChannelName[] = ['mail', 'sms']
 
 /** The channels whose quotas a token may manage: those that its role permits and its scopes do not exclude. */
-export function managed({ role, scopes = [] }: Me): readonly ChannelName[] {
+export function managed({ role, scopes }: Me): readonly ChannelName[] {
   const reached = role === 'admin' ? CHANNELS : role === 'service' ? CHANNELS.slice(0, 1) : []
   return reached.filter((channel) => !CHANNELS.some((other) => other !== channel && scopes.includes(other)))
 }

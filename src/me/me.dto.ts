@@ -13,18 +13,15 @@ export class MeDto {
   @ResponseChoice(ROLES, { example: 'admin' })
   role!: Role
 
-  /** The scopes that narrow the role: to a channel, to the principal's own operations, or to both. Without scopes, empty if an identity provider is configured, otherwise absent. */
-  @ResponseSchema(
-    { type: 'array', items: { type: 'string', enum: [...SCOPES] } },
-    { optional: true, example: ['mail', 'own'] },
-  )
-  scopes?: readonly Scope[]
+  /** The scopes that narrow the role: to a channel, to the principal's own operations, or to both. Empty: nothing narrows it. */
+  @ResponseSchema({ type: 'array', items: { type: 'string', enum: [...SCOPES] } }, { example: ['mail', 'own'] })
+  scopes!: readonly Scope[]
 
-  /** Expiry of the token; null if it does not expire. Present only if an identity provider is configured, as is `source`. */
-  @ResponseInstant({ nullable: true, optional: true, example: null })
-  expires_at?: string | null
+  /** Expiry of the token; null if it does not expire. */
+  @ResponseInstant({ nullable: true, example: null })
+  expires_at!: string | null
 
   /** The origin of the token: the service's own list, or the identity provider. */
-  @ResponseChoice(PRINCIPAL_SOURCES, { optional: true, example: 'token' })
-  source?: PrincipalSource
+  @ResponseChoice(PRINCIPAL_SOURCES, { example: 'token' })
+  source!: PrincipalSource
 }
