@@ -4,7 +4,7 @@ import type { NestExpressApplication } from '@nestjs/platform-express'
 import { AppModule } from './app.module.js'
 import { ProviderKeys } from './auth/provider-keys.js'
 import { isOfLinks } from './channel-api/link.controller.js'
-import { Config } from './config/config.js'
+import { CONFIG, type Config } from './config/config.js'
 import { Connections } from './http/connections.js'
 import { NativeExpressAdapter } from './http/express.adapter.js'
 import { ProblemFilter } from './http/problem.filter.js'
@@ -35,7 +35,7 @@ export const APP_OPTIONS: NestApplicationOptions = {
  * @param log receives each request; if absent, requests are only measured
  */
 export function configureApp(app: NestExpressApplication, log?: RequestLog): void {
-  const config = app.get(Config)
+  const config = app.get<Config>(CONFIG)
   app.disable('x-powered-by')
   app.set('etag', false)
   if (config.trustProxy !== undefined) app.set('trust proxy', config.trustProxy)

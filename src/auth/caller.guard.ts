@@ -1,6 +1,6 @@
-import { type CanActivate, type ExecutionContext, Injectable, Logger } from '@nestjs/common'
+import { type CanActivate, type ExecutionContext, Inject, Injectable, Logger } from '@nestjs/common'
 import type { Request } from 'express'
-import { Config } from '../config/config.js'
+import { CONFIG, type Config } from '../config/config.js'
 import { ServiceError } from '../common/service-error.js'
 import type { Guarded } from './access-rule.js'
 import { Authenticator } from './authenticator.js'
@@ -16,7 +16,7 @@ export class CallerGuard implements CanActivate {
 
   constructor(
     private readonly authenticator: Authenticator,
-    private readonly config: Config,
+    @Inject(CONFIG) private readonly config: Config,
     private readonly tokens: Tokens,
   ) {}
 

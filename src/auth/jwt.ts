@@ -1,8 +1,8 @@
 import { hash } from 'node:crypto'
-import { Injectable } from '@nestjs/common'
+import { Inject, Injectable } from '@nestjs/common'
 import { base64url, decodeProtectedHeader, errors, type JWTPayload, jwtVerify, UnsecuredJWT } from 'jose'
 import { Clock } from '../common/clock.js'
-import { Config } from '../config/config.js'
+import { CONFIG, type Config } from '../config/config.js'
 import type { OidcConfig, OidcRole } from '../config/oidc.js'
 import { ServiceError } from '../common/service-error.js'
 import { OIDC_PREFIX, oidcName } from '../common/principal-name.js'
@@ -34,7 +34,7 @@ export class JwtVerifier {
   private readonly remembered = new Map<string, Remembered>()
 
   constructor(
-    private readonly config: Config,
+    @Inject(CONFIG) private readonly config: Config,
     private readonly clock: Clock,
     private readonly keys: ProviderKeys,
   ) {}

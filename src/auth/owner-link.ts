@@ -1,9 +1,9 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
-import { Injectable } from '@nestjs/common'
+import { Inject, Injectable } from '@nestjs/common'
 import { PassportStrategy } from '@nestjs/passport'
 import { Strategy } from 'passport-http-bearer'
 import { Clock } from '../common/clock.js'
-import { Config } from '../config/config.js'
+import { CONFIG, type Config } from '../config/config.js'
 import type { Instant } from '../common/instant.js'
 import { REALM } from './bearer.strategy.js'
 import { LINK_PREFIX, type LinkHolder } from './principal.js'
@@ -29,7 +29,7 @@ export class OwnerLinks {
   private readonly generations = new Map<string, (ownerId: number) => Promise<number>>()
 
   constructor(
-    private readonly config: Config,
+    @Inject(CONFIG) private readonly config: Config,
     private readonly clock: Clock,
   ) {}
 

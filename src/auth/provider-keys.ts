@@ -1,7 +1,7 @@
-import { Injectable, Logger, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common'
+import { Inject, Injectable, Logger, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common'
 import { createLocalJWKSet, errors, type JSONWebKeySet, type LocalJWKSet } from 'jose'
 import { Clock } from '../common/clock.js'
-import { Config } from '../config/config.js'
+import { CONFIG, type Config } from '../config/config.js'
 import { isSecureUrl } from '../config/oidc.js'
 import { RepeatedFailure } from '../common/repeated-failure.js'
 import { Unavailable } from '../common/service-error.js'
@@ -46,7 +46,7 @@ export class ProviderKeys implements OnApplicationBootstrap, OnApplicationShutdo
   generation = 0
 
   constructor(
-    private readonly config: Config,
+    @Inject(CONFIG) private readonly config: Config,
     private readonly clock: Clock,
   ) {}
 

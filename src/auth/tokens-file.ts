@@ -1,5 +1,5 @@
-import { type BeforeApplicationShutdown, Injectable, type OnApplicationBootstrap } from '@nestjs/common'
-import { Config } from '../config/config.js'
+import { type BeforeApplicationShutdown, Inject, Injectable, type OnApplicationBootstrap } from '@nestjs/common'
+import { CONFIG, type Config } from '../config/config.js'
 import { parseTokensFile, type TokenEntry, TOKENS_FILE } from '../config/token-entries.js'
 import { WatchedFile } from '../config/watched-file.js'
 import { Tokens } from './tokens.js'
@@ -10,7 +10,7 @@ export class TokensFile
   extends WatchedFile<readonly TokenEntry[]>
   implements OnApplicationBootstrap, BeforeApplicationShutdown
 {
-  constructor(config: Config, tokens: Tokens) {
+  constructor(@Inject(CONFIG) config: Config, tokens: Tokens) {
     super({
       logName: 'Tokens',
       setting: TOKENS_FILE,

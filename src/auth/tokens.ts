@@ -1,6 +1,6 @@
-import { Injectable, Logger, type OnModuleInit } from '@nestjs/common'
+import { Inject, Injectable, Logger, type OnModuleInit } from '@nestjs/common'
 import { Clock } from '../common/clock.js'
-import { Config } from '../config/config.js'
+import { CONFIG, type Config } from '../config/config.js'
 import type { TokenEntry } from '../config/token-entries.js'
 import type { Role } from '../common/role.js'
 import { formatInstant, type Instant } from '../common/instant.js'
@@ -36,7 +36,7 @@ export class Tokens implements OnModuleInit {
   readonly made: readonly MadeToken[]
 
   constructor(
-    config: Config,
+    @Inject(CONFIG) config: Config,
     private readonly clock: Clock,
   ) {
     const roles: Role[] = config.tokens.length > 0 || config.production ? [] : ['service', 'admin']

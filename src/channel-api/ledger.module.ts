@@ -3,7 +3,7 @@ import type { Registry } from 'prom-client'
 import { DataSource } from 'typeorm'
 import { OwnerLinks } from '../auth/owner-link.js'
 import { Clock } from '../common/clock.js'
-import { Config } from '../config/config.js'
+import { CONFIG, type Config } from '../config/config.js'
 import { TransactionRunner } from '../database/transaction-runner.js'
 import { ItemChecker } from '../http/dto.pipe.js'
 import { EventReader } from '../ledger/feed/event-reader.js'
@@ -81,7 +81,7 @@ function engineOf<Q extends QuotaRow>(channel: Channel<Q>): FactoryProvider[] {
         DataSource,
         TransactionRunner,
         Clock,
-        Config,
+        CONFIG,
         channelToken(channel, UsageReader),
         METRICS_REGISTRY,
         Tracing,
@@ -114,7 +114,7 @@ function engineOf<Q extends QuotaRow>(channel: Channel<Q>): FactoryProvider[] {
     })),
     {
       provide: channelToken(channel, Upkeep),
-      inject: [channelToken(channel, Ledger), TransactionRunner, Clock, Config, METRICS_REGISTRY],
+      inject: [channelToken(channel, Ledger), TransactionRunner, Clock, CONFIG, METRICS_REGISTRY],
       useFactory: (
         ledger: Ledger<Q>,
         transactions: TransactionRunner,
@@ -159,7 +159,7 @@ function engineOf<Q extends QuotaRow>(channel: Channel<Q>): FactoryProvider[] {
     },
     {
       provide: channelToken(channel, BackgroundVerifier),
-      inject: [DataSource, TransactionRunner, Clock, Config, METRICS_REGISTRY],
+      inject: [DataSource, TransactionRunner, Clock, CONFIG, METRICS_REGISTRY],
       useFactory: (
         dataSource: DataSource,
         transactions: TransactionRunner,

@@ -1,7 +1,7 @@
-import { Body, HttpCode, Injectable, Post, Req } from '@nestjs/common'
+import { Body, HttpCode, Inject, Injectable, Post, Req } from '@nestjs/common'
 import { ApiCreatedResponse, ApiNoContentResponse } from '@nestjs/swagger'
 import type { Request } from 'express'
-import { Config } from '../config/config.js'
+import { CONFIG, type Config } from '../config/config.js'
 import { validationFailed } from '../common/service-error.js'
 import { IdParam } from '../http/id-param.decorator.js'
 import { Problems } from '../http/problem.decorator.js'
@@ -34,7 +34,7 @@ export function linkController({ channel }: ChannelApi) {
   class LinkController {
     constructor(
       protected readonly links: LinkService<QuotaRow>,
-      protected readonly config: Config,
+      @Inject(CONFIG) protected readonly config: Config,
     ) {}
 
     /** Make a link to the page of an owner, which opens without a sign-in */

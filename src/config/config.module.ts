@@ -1,11 +1,11 @@
 import { type DynamicModule, Global, Module } from '@nestjs/common'
-import { Config } from './config.js'
+import { CONFIG, type Config } from './config.js'
 
 /** Provides the one configuration, which is read and checked before the application is created. */
 @Global()
 @Module({})
 export class ConfigModule {
   static with(config: Config): DynamicModule {
-    return { module: ConfigModule, providers: [{ provide: Config, useValue: config }], exports: [Config] }
+    return { module: ConfigModule, providers: [{ provide: CONFIG, useValue: config }], exports: [CONFIG] }
   }
 }

@@ -267,12 +267,8 @@ export interface Config extends Values {
   readonly traces: TracesConfig | undefined
 }
 
-/**
- * The class by which Nest injects the configuration. It is not declared as `abstract class Config`, since the types of
- * its properties come from `VARIABLES`, and a class cannot extend a mapped type.
- */
-// eslint-disable-next-line @typescript-eslint/no-extraneous-class -- Nest needs a run-time name
-export const Config = class Config {} as unknown as abstract new () => Config
+/** The token by which Nest injects the configuration. */
+export const CONFIG = Symbol('CONFIG')
 
 /** @returns the variable of a property of `VARIABLES` */
 export function variableOf(name: string): string {

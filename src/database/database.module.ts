@@ -2,7 +2,7 @@ import { type DynamicModule, Global, Module } from '@nestjs/common'
 import { TypeOrmModule } from '@nestjs/typeorm'
 import { DataSource, type EntityTarget } from 'typeorm'
 import { Clock } from '../common/clock.js'
-import { Config } from '../config/config.js'
+import { CONFIG, type Config } from '../config/config.js'
 import { dataSourceOptions } from './data-source-options.js'
 import { Readiness } from './readiness.js'
 import { StoreClock } from './store-clock.js'
@@ -33,7 +33,7 @@ export class DatabaseModule {
       module: DatabaseModule,
       imports: [
         TypeOrmModule.forRootAsync({
-          inject: [Config],
+          inject: [CONFIG],
           useFactory: (config: Config) => ({
             ...dataSourceOptions(config.database, [...entities], 'service'),
             // `migrate` runs before and retries often enough; later failures are reported at once.

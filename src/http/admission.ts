@@ -1,7 +1,7 @@
 import type { EventEmitter } from 'node:events'
-import { Injectable } from '@nestjs/common'
+import { Inject, Injectable } from '@nestjs/common'
 import { principalLabel } from '../auth/principal.js'
-import { Config } from '../config/config.js'
+import { CONFIG, type Config } from '../config/config.js'
 import { Unavailable } from '../common/service-error.js'
 import { FairSemaphore, type Wait } from '../fairness/fair-semaphore.js'
 
@@ -38,7 +38,7 @@ export class Admission {
   /** Refused requests by label of each principal that has called; one label for all of the identity provider. */
   private readonly refused = new Map<string, number>()
 
-  constructor({ principalRequests, principalBodyBytes, maxConnections }: Config) {
+  constructor(@Inject(CONFIG) { principalRequests, principalBodyBytes, maxConnections }: Config) {
     this.semaphore = new FairSemaphore({
       itemsOfOne: principalRequests,
       weightOfOne: principalBodyBytes,

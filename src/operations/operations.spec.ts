@@ -8,7 +8,7 @@ import { ProviderKeys } from '../auth/provider-keys.js'
 import { TokensFile } from '../auth/tokens-file.js'
 import { Tokens } from '../auth/tokens.js'
 import { Clock, SystemClock } from '../common/clock.js'
-import { Config } from '../config/config.js'
+import { CONFIG, type Config } from '../config/config.js'
 import { Readiness } from '../database/readiness.js'
 import { TransactionRunner } from '../database/transaction-runner.js'
 import { ServiceError } from '../common/service-error.js'
@@ -27,14 +27,14 @@ let check: () => Promise<void>
     { provide: Readiness, useValue: { check: () => check() } },
     { provide: TransactionRunner, useValue: { connections: () => undefined, tasks: new Set() } },
     { provide: Admission, useValue: new Admission({ principalRequests: 1, principalBodyBytes: 1 } as Config) },
-    { provide: Config, useValue: { oidc: undefined } },
+    { provide: CONFIG, useValue: { oidc: undefined } },
     { provide: ProviderKeys, useValue: { away: false } },
     { provide: Tokens, useValue: { ends: () => new Map() } },
     { provide: TokensFile, useValue: { stale: false, changes: { taken: 0, refused: 0 } } },
     { provide: Clock, useClass: SystemClock },
     Connections,
   ],
-  exports: [Config, ProviderKeys, Readiness, Clock, TransactionRunner, Admission, Tokens, TokensFile, Connections],
+  exports: [CONFIG, ProviderKeys, Readiness, Clock, TransactionRunner, Admission, Tokens, TokensFile, Connections],
 })
 class StoreModule {}
 

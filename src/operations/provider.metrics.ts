@@ -1,13 +1,13 @@
 import { Inject, Injectable } from '@nestjs/common'
 import { Gauge, type Registry } from 'prom-client'
 import { ProviderKeys } from '../auth/provider-keys.js'
-import { Config } from '../config/config.js'
+import { CONFIG, type Config } from '../config/config.js'
 import { METRICS_REGISTRY } from '../common/metrics.js'
 
 /** Exports the identity provider's availability, if one is configured. */
 @Injectable()
 export class ProviderMetrics {
-  constructor(@Inject(METRICS_REGISTRY) registry: Registry, { oidc }: Config, keys: ProviderKeys) {
+  constructor(@Inject(METRICS_REGISTRY) registry: Registry, @Inject(CONFIG) { oidc }: Config, keys: ProviderKeys) {
     if (oidc === undefined) return
     new Gauge({
       name: 'identity_provider_available',

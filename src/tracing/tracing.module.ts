@@ -1,5 +1,5 @@
 import { Global, Module } from '@nestjs/common'
-import { Config } from '../config/config.js'
+import { CONFIG, type Config } from '../config/config.js'
 import { TransactionRunner } from '../database/transaction-runner.js'
 import { Tracing } from './tracing.js'
 
@@ -9,7 +9,7 @@ import { Tracing } from './tracing.js'
   providers: [
     {
       provide: Tracing,
-      inject: [Config, TransactionRunner],
+      inject: [CONFIG, TransactionRunner],
       useFactory: async ({ traces, database }: Config, transactions: TransactionRunner) => {
         if (traces === undefined) return new Tracing(undefined)
         // Imported only here, so that a service without traces does not load it.

@@ -3,7 +3,7 @@ import type { Registry } from 'prom-client'
 import { DataSource } from 'typeorm'
 import { EventFeeds } from '../channel-api/event-feeds.js'
 import { Clock } from '../common/clock.js'
-import { Config } from '../config/config.js'
+import { CONFIG, type Config } from '../config/config.js'
 import { WatchedFile } from '../config/watched-file.js'
 import { parseWebhooksFile, type WebhookEndpoint, WEBHOOKS_FILE } from '../config/webhook-endpoints.js'
 import { PeriodicTask } from '../common/periodic-task.js'
@@ -36,7 +36,7 @@ export class Webhooks implements OnApplicationBootstrap, BeforeApplicationShutdo
   private readonly task: PeriodicTask
 
   constructor(
-    config: Config,
+    @Inject(CONFIG) config: Config,
     dataSource: DataSource,
     private readonly transactions: TransactionRunner,
     clock: Clock,
