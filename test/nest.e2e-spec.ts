@@ -36,7 +36,8 @@ import {
 } from '@nestjs/common'
 import { APP_FILTER, APP_GUARD, APP_INTERCEPTOR } from '@nestjs/core'
 import { HealthCheckService, TerminusModule } from '@nestjs/terminus'
-import type { Request, Response } from 'express'
+import type { NextFunction, Request, Response } from 'express'
+import helmet from 'helmet'
 import { map, type Observable, of } from 'rxjs'
 import { AnyAdminAuth, AnyPrincipal, Public } from '../src/auth/access.decorator.js'
 import { AdminGuard } from '../src/auth/role.guard.js'
@@ -262,7 +263,12 @@ class NestModule {}
 @Module({})
 class MiddlewareModule {
   configure(consumer: MiddlewareConsumer): void {
-    consumer.apply((_request: Request, _response: Response, next: () => void) => next()).forRoutes(NestController)
+    consumer
+      .apply((request: Request, response: Response, next: NextFunction) => {
+        response.setHeader('X-Applied', request.path)
+        next()
+      })
+      .forRoutes(NestController)
   }
 }
 
@@ -446,12 +452,49 @@ describe('what somebody who knows Nest may use', () => {
     expect(answer.text.match(/^data: .*$/gm)).toEqual(['data: first', 'data: {"second":2}'])
   })
 
-  it('app.use() says at once that it has no effect', () => {
-    expect(() => app.app.use(() => undefined)).toThrow(/guard, an interceptor/)
-    return Promise.resolve()
+  it('consumer.apply() runs before the routes that it names, and before no other', async () => {
+    const applied = await start(NestModule, MiddlewareModule)
+    expect((await applied.get('/nest/text')).headers['x-applied']).toBe('/nest/text')
+    expect((await applied.get('/api/v1/me')).headers['x-applied']).toBeUndefined()
+    await applied.stop()
   })
 
-  it('consumer.apply() fails the start, and says why', async () => {
-    await expect(start(NestModule, MiddlewareModule)).rejects.toThrow(/guard, an interceptor/)
+  it('app.use() and enableCors() run before the route is looked up, whoever calls', async () => {
+    const using = await start(NestModule)
+    const seenBy: string[] = []
+    using.app.use(
+      helmet({ referrerPolicy: { policy: 'origin' } }),
+      async (_: Request, response: Response, next: NextFunction) => {
+        response.setHeader('X-Used', 'yes')
+        await Promise.resolve()
+        next()
+      },
+    )
+    using.app.use('/early', (_: Request, response: Response) => response.status(202).json({ by: 'middleware' }))
+    using.app.use('/denied', () => {
+      throw new ConflictException('not through here')
+    })
+    using.app.use('/broken', (_: Request, __: Response, next: NextFunction) => next(new Error('the inside')))
+    using.app.enableCors({ origin: 'https://other.example' })
+    using.app.use((request: Request, _: Response, next: NextFunction) => {
+      seenBy.push(`${request.method} ${request.path}`)
+      next()
+    })
+    const me = await using.get('/api/v1/me')
+    expect([me.status, me.headers['x-used'], me.headers['referrer-policy']]).toEqual([200, 'yes', 'origin'])
+    expect(await using.get('/early/7', { as: undefined })).toMatchObject({ status: 202, body: { by: 'middleware' } })
+    expect(await using.get('/denied')).toMatchObject({ status: 409, body: { detail: 'not through here' } })
+    const broken = await using.get('/broken')
+    expect([broken.status, broken.text.includes('the inside')]).toEqual([500, false])
+    const preflight = await using.send('OPTIONS', '/nest/text', {
+      as: undefined,
+      headers: { Origin: 'https://other.example', 'Access-Control-Request-Method': 'GET' },
+    })
+    expect(preflight.status).toBe(204)
+    expect(preflight.headers['access-control-allow-origin']).toBe('https://other.example')
+    expect((await using.get('/unknown', { as: undefined })).status).toBe(401)
+    expect(await using.post('/nest/pipe', { amount: 2 })).toMatchObject({ status: 201, body: { amount: 4 } })
+    expect(seenBy).toEqual(['GET /api/v1/me', 'GET /unknown', 'POST /nest/pipe'])
+    await using.stop()
   })
 })

@@ -6,9 +6,10 @@ import {
   type ServerOptions,
   ServerResponse,
 } from 'node:http'
-import { StreamableFile } from '@nestjs/common'
+import { promisify } from 'node:util'
+import { type RequestMethod, StreamableFile } from '@nestjs/common'
 import { ExpressAdapter } from '@nestjs/platform-express'
-import type { Express, Request, Response } from 'express'
+import type { Express, NextFunction, Request, Response } from 'express'
 import { SERVER_OPTIONS } from './connections.js'
 import { completeHead, reply } from './reply.js'
 
@@ -31,6 +32,7 @@ export class NativeExpressAdapter extends ExpressAdapter {
   /** The handlers by method and declared path: `GET /api/v1/quotas/:id`. */
   readonly handlers = new Map<string, RouteHandler>()
   private serverOptions: ServerOptions | undefined
+  private hasMiddleware = false
 
   /**
    * Sets the listener of requests.
@@ -81,15 +83,27 @@ export class NativeExpressAdapter extends ExpressAdapter {
     return this.keep('DELETE', route)
   }
 
-  /** @throws Error since middleware would be ignored */
-  override use(): never {
-    throw new Error(
-      'app.use() and consumer.apply() have no effect here: write a guard, an interceptor, or a gate (src/http/request-pipeline.ts)',
-    )
+  // Express's router holds middleware only, since `keep` takes the handlers.
+  override use(...middleware: never[]): unknown {
+    this.hasMiddleware = true
+    return super.use(...middleware)
   }
 
-  override createMiddlewareFactory(): never {
-    return this.use()
+  override createMiddlewareFactory(method: RequestMethod): ReturnType<ExpressAdapter['createMiddlewareFactory']> {
+    this.hasMiddleware = true
+    return super.createMiddlewareFactory(method)
+  }
+
+  /**
+   * Runs the middleware of `app.use()` and `consumer.apply()`, as Express does.
+   * @returns undefined if there is none; otherwise resolves when the last one calls `next`, and stays pending if one
+   *   answers the request
+   * @throws what a middleware throws or passes to `next`
+   */
+  middleware(request: Request, response: Response): Promise<void> | undefined {
+    if (!this.hasMiddleware) return undefined
+    const { router } = this.getInstance<Express>()
+    return promisify((next: NextFunction) => void router(request, response, next))()
   }
 
   // RequestPipeline answers if there is no route, and if a filter fails.

@@ -22,8 +22,8 @@ declare module 'express-serve-static-core' {
 export type Gate = (request: Request, response: Response) => unknown
 
 /**
- * Runs the gates and looks the route up, once per request. The rest is Nest's: guards (the last of which reads the
- * body), interceptors, pipes, handler, filters. The guards see the served route as `request.route`.
+ * Runs the gates and middleware, and looks the route up, once per request. The rest is Nest's: guards (the last of
+ * which reads the body), interceptors, pipes, handler, filters. The guards see the served route as `request.route`.
  */
 @Injectable()
 export class RequestPipeline implements OnModuleInit {
@@ -66,6 +66,8 @@ export class RequestPipeline implements OnModuleInit {
     request.res = response
     try {
       for (const gate of gates) if (gate(request, response) === true) return
+      const middleware = this.host.httpAdapter.middleware(request, response)
+      if (middleware !== undefined) await middleware
       const path = pathOf(request)
       const found = routes.find(request.method, path)
       if (found === undefined) {
