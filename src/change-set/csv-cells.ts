@@ -6,7 +6,7 @@ import type { Channel } from '../ledger/rows/channel.js'
 import type { QuotaRow } from '../ledger/rows/quota.entity.js'
 import { quotaView } from '../ledger/store/answers.js'
 import { TOTAL_QUOTA } from '../domain/quota.js'
-import { newQuota, settingsView } from '../domain/settings.js'
+import { DEFAULTS, newQuota, settingsView } from '../domain/settings.js'
 import type { ChangeSetChannel } from './change-set-channel.js'
 
 /** The values of a record, by column; empty cells are omitted. */
@@ -94,22 +94,7 @@ export function plainText(text: string): string {
 }
 
 /** A sample record, for the names of its members. */
-const SAMPLE = newQuota(
-  {
-    quotaType: TOTAL_QUOTA,
-    total: 0,
-    used: 0,
-    expireAt: null,
-    cycleUnit: null,
-    cycleResetAt: null,
-    cycleTimeZone: null,
-    label: null,
-    cap: null,
-    windowSeconds: null,
-    thresholds: [],
-  },
-  0,
-)
+const SAMPLE = newQuota({ ...DEFAULTS, quotaType: TOTAL_QUOTA, total: 0 }, 0)
 
 /** Returns the members of a channel's record, in order. */
 export function recordColumns<Q extends QuotaRow>(channel: Channel<Q>): string[] {

@@ -2,7 +2,7 @@ import type { Instant } from '../common/instant.js'
 import { countIn, settleIn, wouldRefuse } from './cap.js'
 import { type QuotaState, roll } from './quota.js'
 import type { Move } from './rolling-window.js'
-import { newQuota, type NewSettings } from './settings.js'
+import { DEFAULTS, newQuota, type NewSettings } from './settings.js'
 
 /** The settings of a cap on trial. */
 export type TrialSettings = Pick<
@@ -21,8 +21,7 @@ export class CapTrial {
 
   /** @param start as if the cap had been created then */
   constructor(settings: TrialSettings, start: Instant) {
-    const others = { used: 0, expireAt: null, label: null, cap: 'observe', thresholds: null } as const
-    this.cap = { id: 1, ...newQuota({ ...settings, ...others }, start) }
+    this.cap = { id: 1, ...newQuota({ ...DEFAULTS, ...settings, cap: 'observe' }, start) }
     this.countBegan = start
   }
 

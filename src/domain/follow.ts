@@ -12,13 +12,15 @@ import {
 import {
   type Applied,
   applyPatch,
-  CYCLE_FIELDS,
+  CYCLE_NAMES,
   difference,
   putBack,
+  SETTING_NAMES,
   type SettingName,
   type SettingsChange,
   type SettingsPatch,
   settingsView,
+  takeSettings,
 } from './settings.js'
 import { EMPTY_WINDOW } from './rolling-window.js'
 import { armUnreached } from './threshold.js'
@@ -36,9 +38,6 @@ interface Overrides {
 }
 
 const NO_OVERRIDES: Overrides = { names: new Set(), isDisabled: false }
-
-/** The settings of a cycle, which are overridden together and given back together. */
-const CYCLE_NAMES: readonly SettingName[] = CYCLE_FIELDS.map(([name]) => name)
 
 /** Formats overrides for storage: names, ascending, separated by blanks; `status` with its value. */
 function overridesText({ names, isDisabled }: Overrides): string {
@@ -122,13 +121,7 @@ export function unbornCounts<Q extends QuotaState>(
 export function follow(count: QuotaState, followed: QuotaState, isInChain: boolean, now: Instant): void {
   const { names, isDisabled } = overridesIn(count.overrides)
   const { total } = count
-  if (!names.has('total')) count.total = followed.total
-  if (!names.has('expire_at')) count.expireAt = followed.expireAt
-  if (!names.has('label')) count.label = followed.label
-  if (!names.has('cap')) count.cap = followed.cap
-  if (!names.has('thresholds')) count.thresholds = followed.thresholds
-  if (!names.has('window_seconds')) count.windowSeconds = followed.windowSeconds
-  if (!names.has('cycle_unit')) takeCycle(count, followed)
+  takeSettings(count, followed, names)
   if (count.countBeganAt !== followed.countBeganAt && followsPeriod(count, names)) {
     beginCount(count)
     count.countBeganAt = followed.countBeganAt
@@ -143,10 +136,6 @@ export function follow(count: QuotaState, followed: QuotaState, isInChain: boole
 function followsPeriod({ quotaType }: QuotaState, overrides: ReadonlySet<SettingName>): boolean {
   if (quotaType === CYCLE_QUOTA) return !overrides.has('cycle_unit')
   return quotaType === ROLLING_QUOTA && !overrides.has('window_seconds')
-}
-
-function takeCycle(count: QuotaState, { cycleUnit, cycleTimeZone, cycleAnchorAt, cycleEndsAt }: QuotaState): void {
-  Object.assign(count, { cycleUnit, cycleTimeZone, cycleAnchorAt, cycleEndsAt })
 }
 
 function stateOf(
@@ -197,9 +186,9 @@ export function editCount(
   const told = status === statusAt(count, now) ? others : patch
   const applied = anchorAt === undefined ? applyPatch(count, told, now) : putBack(count, told, anchorAt, now)
   if (applied.violations !== undefined) return applied
-  const changed = Object.keys(applied.change?.after ?? {}).filter(
-    (name) => name in settingsView(count),
-  ) as SettingName[]
+  const changed = Object.keys(applied.change?.after ?? {}).filter((name): name is SettingName =>
+    SETTING_NAMES.includes(name as SettingName),
+  )
   const names = new Set([...own.names].filter((name) => kept === undefined || isKept(name, kept)))
   for (const name of changed) for (const one of together(name)) names.add(one)
   count.overrides = overridesText({

@@ -44,6 +44,19 @@ export interface NewSettings {
   thresholds: readonly number[] | null
 }
 
+/** The settings that a create may leave out, as if it had. */
+export const DEFAULTS: Omit<NewSettings, 'quotaType' | 'total'> = {
+  used: 0,
+  expireAt: null,
+  cycleUnit: null,
+  cycleResetAt: null,
+  cycleTimeZone: null,
+  label: null,
+  cap: null,
+  windowSeconds: null,
+  thresholds: [],
+}
+
 /** The settings of an update; absent members are unchanged. The type of a quota cannot change. */
 export type SettingsPatch = Partial<Omit<NewSettings, 'quotaType' | 'used'>> & { status?: Status }
 
@@ -60,18 +73,96 @@ export interface Violation {
   message: string
 }
 
-/** The settings in the history of changes. */
-export interface SettingsView extends Record<SettingName, unknown> {
-  total: number
-  status: 'active' | 'disabled'
-  expire_at: string | null
-  cycle_unit: CycleUnit | null
-  cycle_reset_at: string | null
-  cycle_time_zone: string | null
-  label: string | null
-  cap: CapMode | null
-  window_seconds: number | null
-  thresholds: number[] | null
+/** What is to be known of one setting; all that lists the settings derives from it. */
+interface Setting<P extends keyof SettingsPatch, Shown> {
+  /** The types that have it; undefined: all. */
+  readonly types?: readonly QuotaType[]
+  /** The columns of its value, which a member's count takes from the quota that it follows. */
+  readonly columns: readonly (keyof QuotaState)[]
+  /** Its value of a rolled quota, as answers and the history of changes show it. */
+  readonly shown: (quota: QuotaState) => Shown
+  /** Sets its value; undefined: `applyPatch` does so, by rules of its own. */
+  readonly set?: (quota: QuotaState, value: Exclude<SettingsPatch[P], undefined>) => void
+}
+
+/** Checks that the functions agree with the setting's type. */
+const setting = <P extends keyof SettingsPatch, Shown>(_property: P, described: Setting<P, Shown>) => described
+
+/** A setting that is one column, for every type, without rules of its own. */
+const plain = <P extends 'total' | 'label' | 'cap'>(property: P): Setting<P, QuotaState[P]> => ({
+  columns: [property],
+  shown: (quota) => quota[property],
+  set: (quota, value) => Object.assign(quota, { [property]: value }),
+})
+
+const shownInstant = (instant: Instant | null): string | null => (instant === null ? null : formatInstant(instant))
+const OF_CYCLE = { types: [CYCLE_QUOTA] } as const
+/** The columns of a cycle; all come with its unit. */
+const CYCLE_COLUMNS = ['cycleUnit', 'cycleTimeZone', 'cycleAnchorAt', 'cycleEndsAt'] as const
+
+/** The settings of a quota, in the order of the history of changes. */
+const SETTINGS = {
+  total: plain('total'),
+  status: setting('status', { columns: [], shown: ({ state }) => (state === 'disabled' ? 'disabled' : 'active') }),
+  expireAt: setting('expireAt', {
+    columns: ['expireAt'],
+    shown: ({ expireAt }) => shownInstant(expireAt),
+    set: (quota, expireAt) => (quota.expireAt = expireAt),
+  }),
+  cycleUnit: setting('cycleUnit', { ...OF_CYCLE, columns: CYCLE_COLUMNS, shown: ({ cycleUnit }) => cycleUnit }),
+  cycleResetAt: setting('cycleResetAt', {
+    ...OF_CYCLE,
+    columns: [],
+    shown: ({ cycleEndsAt }) => shownInstant(cycleEndsAt),
+  }),
+  cycleTimeZone: setting('cycleTimeZone', { ...OF_CYCLE, columns: [], shown: ({ cycleTimeZone }) => cycleTimeZone }),
+  label: plain('label'),
+  cap: plain('cap'),
+  windowSeconds: setting('windowSeconds', {
+    types: [ROLLING_QUOTA],
+    columns: ['windowSeconds'],
+    shown: ({ windowSeconds }) => windowSeconds,
+  }),
+  thresholds: setting('thresholds', {
+    types: [TOTAL_QUOTA, CYCLE_QUOTA],
+    columns: ['thresholds'],
+    shown: ({ quotaType, thresholds }) => (quotaType === ROLLING_QUOTA ? null : thresholdsOf(thresholds)),
+    // Null only for the type that has none.
+    set: (quota, thresholds) => (quota.thresholds = thresholdsText(thresholds ?? [])),
+  }),
+} satisfies { readonly [P in keyof SettingsPatch]-?: Setting<P, unknown> }
+
+/** The settings in the history of changes, by their names in the API. */
+export type SettingsView = {
+  [P in keyof typeof SETTINGS as Snake<P>]: ReturnType<(typeof SETTINGS)[P]['shown']>
+}
+
+/** Each setting by its name in the API, its property in `SettingsPatch`, and what is to be known of it. */
+const DESCRIBED = (Object.keys(SETTINGS) as (keyof SettingsPatch)[]).map(
+  (property): readonly [SettingName, keyof SettingsPatch, Setting<keyof SettingsPatch, unknown>] => [
+    property.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`) as SettingName,
+    property,
+    SETTINGS[property] as Setting<keyof SettingsPatch, unknown>,
+  ],
+)
+
+/** The names of all settings in the API. */
+export const SETTING_NAMES: readonly SettingName[] = DESCRIBED.map(([name]) => name)
+
+/** The columns of all settings. */
+export const SETTING_COLUMNS = DESCRIBED.flatMap(([, , { columns }]) => columns)
+
+function copyColumn<C extends keyof QuotaState>(to: QuotaState, from: QuotaState, column: C): void {
+  to[column] = from[column]
+}
+
+/** The names of the settings of a cycle, which are overridden and given back together. */
+export const CYCLE_NAMES: readonly SettingName[] = ['cycle_unit', 'cycle_reset_at', 'cycle_time_zone']
+
+/** Sets those settings of a member's count that are not its own to the values of the quota that it follows. */
+export function takeSettings(count: QuotaState, followed: QuotaState, own: ReadonlySet<SettingName>): void {
+  for (const [name, , { columns }] of DESCRIBED)
+    if (!own.has(name)) for (const column of columns) copyColumn(count, followed, column)
 }
 
 /** The counters in a change that begins a new count. */
@@ -91,36 +182,18 @@ export interface SettingsChange {
   after: Partial<SettingsView & CountersView & OverridesView>
 }
 
-/** The members of a cycle, by their names in the API and here. */
-export const CYCLE_FIELDS = [
-  ['cycle_unit', 'cycleUnit'],
-  ['cycle_reset_at', 'cycleResetAt'],
-  ['cycle_time_zone', 'cycleTimeZone'],
-] as const
-
 const typeName = (type: QuotaType): string => `quota_type ${type} (${TYPE_WORDS[type]})`
 
-/** The types that have a setting which not all of them have. */
-const TYPES_WITH: Readonly<Record<string, readonly QuotaType[]>> = {
-  cycle_unit: [CYCLE_QUOTA],
-  cycle_reset_at: [CYCLE_QUOTA],
-  cycle_time_zone: [CYCLE_QUOTA],
-  window_seconds: [ROLLING_QUOTA],
-  thresholds: [TOTAL_QUOTA, CYCLE_QUOTA],
-}
-
 /** Returns the mistake of a value other than null of a setting that the type does not have; undefined if it has it. */
-function foreignTo(type: QuotaType, field: string): string | undefined {
-  const types = Object.hasOwn(TYPES_WITH, field) ? TYPES_WITH[field] : undefined
+function foreignTo(type: QuotaType, name: string): string | undefined {
+  const types = DESCRIBED.find(([shownName]) => shownName === name)?.[2].types
   if (types === undefined || types.includes(type)) return undefined
   return `belongs to ${types.map(typeName).join(' and ')}; leave it out or null for ${typeName(type)}`
 }
 
-const FOREIGN_FIELDS = [...CYCLE_FIELDS, ['window_seconds', 'windowSeconds'], ['thresholds', 'thresholds']] as const
-
 /** The mistakes of all settings that the type does not have. */
-function foreignSettings(type: QuotaType, settings: Partial<NewSettings>): Violation[] {
-  return FOREIGN_FIELDS.flatMap(([field, property]) => {
+function foreignSettings(type: QuotaType, settings: SettingsPatch): Violation[] {
+  return DESCRIBED.flatMap(([field, property]) => {
     const message = settings[property] == null ? undefined : foreignTo(type, field)
     return message === undefined ? [] : [{ field, message }]
   })
@@ -223,8 +296,9 @@ export function foreignViolations(quota: QuotaState, patch: SettingsPatch): Viol
   if (quotaType === TOTAL_QUOTA && patch.expireAt === null)
     violations.push({ field: 'expire_at', message: 'may not be null for quota_type 1 (total)' })
   if (quotaType === CYCLE_QUOTA) {
-    for (const [field, property] of CYCLE_FIELDS)
-      if (patch[property] === null) violations.push({ field, message: 'may not be null for quota_type 2 (cycle)' })
+    for (const [field, property] of DESCRIBED)
+      if (CYCLE_NAMES.includes(field) && patch[property] === null)
+        violations.push({ field, message: 'may not be null for quota_type 2 (cycle)' })
   }
   if (quotaType === ROLLING_QUOTA) {
     if (patch.windowSeconds === null)
@@ -262,9 +336,7 @@ export type Applied = { violations: Violation[] } | { violations?: never; change
  */
 export function applyPatch(quota: QuotaState, patch: SettingsPatch, now: Instant): Applied {
   const violations: Violation[] = []
-  const { total, status, expireAt, cycleUnit, cycleResetAt: resetAt, cycleTimeZone, label, ...rest } = patch
-  const { cap, windowSeconds, thresholds, ...others } = rest
-  nothing(others)
+  const { status, cycleUnit, cycleResetAt: resetAt, cycleTimeZone, windowSeconds } = patch
   const resetChanges =
     resetAt != null &&
     resetAt !== quota.cycleEndsAt &&
@@ -276,11 +348,10 @@ export function applyPatch(quota: QuotaState, patch: SettingsPatch, now: Instant
   if (violations.length > 0) return { violations }
 
   const settings = settingsView(quota)
-  if (total !== undefined) quota.total = total
-  if (expireAt !== undefined) quota.expireAt = expireAt
-  if (label !== undefined) quota.label = label
-  if (cap !== undefined) quota.cap = cap
-  if (thresholds != null) quota.thresholds = thresholdsText(thresholds)
+  for (const [, property, { set }] of DESCRIBED) {
+    const value = patch[property]
+    if (value !== undefined) set?.(quota, value)
+  }
   const disabled = status === undefined ? quota.state === 'disabled' : status === 'disabled'
   quota.state = 'active'
   quota.state = disabled ? 'disabled' : statusAt(quota, now)
@@ -336,23 +407,9 @@ export function putBack(quota: QuotaState, patch: SettingsPatch, anchorAt: Insta
   return { change: difference(settingsView(before), settingsView(quota)) }
 }
 
-/** Does not compile if a setting is not applied. */
-function nothing(_others: Record<string, never>): void {}
-
 /** The settings of a rolled quota, in the format of the history of changes. */
 export function settingsView(quota: QuotaState): SettingsView {
-  return {
-    total: quota.total,
-    status: quota.state === 'disabled' ? 'disabled' : 'active',
-    expire_at: quota.expireAt === null ? null : formatInstant(quota.expireAt),
-    cycle_unit: quota.cycleUnit,
-    cycle_reset_at: quota.cycleEndsAt === null ? null : formatInstant(quota.cycleEndsAt),
-    cycle_time_zone: quota.cycleTimeZone,
-    label: quota.label,
-    cap: quota.cap,
-    window_seconds: quota.windowSeconds,
-    thresholds: quota.quotaType === ROLLING_QUOTA ? null : thresholdsOf(quota.thresholds),
-  }
+  return Object.fromEntries(DESCRIBED.map(([name, , { shown }]) => [name, shown(quota)])) as unknown as SettingsView
 }
 
 /** Do two settings have the same shown value? Thresholds are lists. */

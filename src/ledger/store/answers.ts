@@ -1,18 +1,9 @@
 import type { CapCount } from '../../domain/cap.js'
 import type { Allocation } from '../../domain/draw-down.js'
 import { shownId, shownOverrides } from '../../domain/follow.js'
-import {
-  type CapMode,
-  type Per,
-  type QuotaState,
-  remaining,
-  ROLLING_QUOTA,
-  type Status,
-  statusAt,
-} from '../../domain/quota.js'
+import { type CapMode, type Per, type QuotaState, remaining, type Status, statusAt } from '../../domain/quota.js'
 import { nextRefill } from '../../domain/refill.js'
-import type { SettingName } from '../../domain/settings.js'
-import { thresholdsOf } from '../../domain/threshold.js'
+import { type SettingName, type SettingsView, settingsView } from '../../domain/settings.js'
 import { nameOf } from '../../common/principal-name.js'
 import { formatInstant, type Instant } from '../../common/instant.js'
 import type { Act, ActKind } from '../rows/act.entity.js'
@@ -24,23 +15,14 @@ import type { OperationKind, OperationRow, OperationState } from '../rows/operat
 import type { QuotaRow } from '../rows/quota.entity.js'
 
 /** A quota in the form of answers (contract, §3); its subjects come between `id` and `quota_type`. */
-export interface QuotaView extends Record<SettingName, unknown> {
+export interface QuotaView extends Omit<SettingsView, 'status'> {
   id: number
   quota_type: number
-  total: number
   used: number
   reserved: number
   remaining: number
   status: Status
-  expire_at: string | null
-  cycle_unit: string | null
-  cycle_reset_at: string | null
   cycle_anchor_at: string | null
-  cycle_time_zone: string | null
-  label: string | null
-  cap: CapMode | null
-  window_seconds: number | null
-  thresholds: number[] | null
   group_id: number | null
   per: Per | null
   follows: number | null
@@ -140,22 +122,19 @@ export function quotaView<Q extends QuotaRow>(channel: Channel<Q>, quota: Q, now
   const subjects: Record<string, unknown> = { id: quota.id }
   for (const { field, property } of channel.subjects) subjects[field] = quota[property]
   subjects[channel.subjects[0].field] = shownOwner(quota.ownerId)
-  const settings = {
+  const { total, status: _, expire_at, cycle_unit, cycle_reset_at, ...settings } = settingsView(quota)
+  const members = {
     quota_type: quota.quotaType,
-    total: quota.total,
+    total,
     used: quota.used,
     reserved: quota.reserved,
     remaining: remaining(quota),
     status: statusAt(quota, now),
-    expire_at: timeOrNull(quota.expireAt),
-    cycle_unit: quota.cycleUnit,
-    cycle_reset_at: timeOrNull(quota.cycleEndsAt),
+    expire_at,
+    cycle_unit,
+    cycle_reset_at,
     cycle_anchor_at: timeOrNull(quota.cycleAnchorAt),
-    cycle_time_zone: quota.cycleTimeZone,
-    label: quota.label,
-    cap: quota.cap,
-    window_seconds: quota.windowSeconds,
-    thresholds: quota.quotaType === ROLLING_QUOTA ? null : thresholdsOf(quota.thresholds),
+    ...settings,
     group_id: quota.groupId,
     per: quota.per,
     follows: quota.follows,
@@ -164,7 +143,7 @@ export function quotaView<Q extends QuotaRow>(channel: Channel<Q>, quota: Q, now
     created_at: formatInstant(quota.createdAt),
     updated_at: formatInstant(quota.updatedAt),
   }
-  return Object.assign(subjects, settings) as unknown as QuotaView
+  return Object.assign(subjects, members) as unknown as QuotaView
 }
 
 /** Is this a hold that is due, whether or not its expiry is recorded? */

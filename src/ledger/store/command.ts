@@ -139,22 +139,15 @@ const orNull: Part<unknown> = (value) => [value ?? null]
 /** Compared separately, or part of a command without a key. */
 const leftOut: Part<unknown> = () => []
 
-/** The order is that of the first release, whose keys must still replay. */
-const SETTINGS: Parts<NewSettings> = {
-  quotaType: itself,
-  total: itself,
-  expireAt: itself,
-  cycleUnit: itself,
-  cycleResetAt: itself,
-  cycleTimeZone: itself,
-  // Without a label, the hash equals that of a release without labels. Later optional members add their names, so that
-  // they cannot be taken for a label.
-  label: (label) => (label === null ? [] : [label]),
-  cap: (cap) => (cap === null ? [] : [{ cap }]),
-  windowSeconds: (windowSeconds) => (windowSeconds === null ? [] : [{ windowSeconds }]),
-  thresholds: (thresholds) => (thresholds === null || thresholds.length === 0 ? [] : [{ thresholds }]),
-  used: (used) => (used === 0 ? [] : [{ used }]),
-}
+/**
+ * The settings of a create, by name. Those that stand for nothing are left out, since absent ones mean the same, and so
+ * that a later setting changes no stored hash.
+ */
+const present: Part<NewSettings> = (settings) => [
+  Object.entries(settings)
+    .filter(([, value]) => value !== null && value !== 0 && !(Array.isArray(value) && value.length === 0))
+    .sort(([a], [b]) => (a < b ? -1 : 1)),
+]
 
 /**
  * The part that each member adds, so that none is forgotten: requests that differ in a single member must not replay
@@ -163,7 +156,7 @@ const SETTINGS: Parts<NewSettings> = {
 const PARTS: { readonly [K in Command['kind']]: Parts<Omit<Extract<Command, { kind: K }>, 'kind'>> } = {
   create: {
     subjects: (subjects) => [Object.entries(subjects)],
-    settings: (settings) => partsOf(SETTINGS, settings),
+    settings: present,
     place: (place) => (place === undefined ? [] : [place.groupId, place.per]),
   },
   update: { quotaId: itself, patch: leftOut, version: leftOut, overrides: leftOut, anchorAt: leftOut },

@@ -1,6 +1,7 @@
 import { type Dialect, placeholders } from '../../database/row-codec.js'
 import type { Statement, Transaction } from '../../database/transaction-runner.js'
 import { storedForSearch } from '../../domain/label.js'
+import { SETTING_COLUMNS } from '../../domain/settings.js'
 import { roll, statusAt } from '../../domain/quota.js'
 import type { Instant } from '../../common/instant.js'
 import type { Act } from '../rows/act.entity.js'
@@ -21,21 +22,7 @@ export interface GroupWanted {
 }
 
 /** The columns of a count that are copies of the quota that it follows. */
-const COPIED = [
-  'total',
-  'expireAt',
-  'label',
-  'labelSearch',
-  'cap',
-  'thresholds',
-  'windowSeconds',
-  'cycleUnit',
-  'cycleTimeZone',
-  'cycleAnchorAt',
-  'cycleEndsAt',
-  'state',
-  'copiesVersion',
-] as const
+const COPIED = [...SETTING_COLUMNS, 'labelSearch', 'state', 'copiesVersion'] as const
 
 /** The statements on groups and their members. */
 export class GroupStore<Q extends QuotaRow> {
