@@ -204,7 +204,7 @@ const DAMAGES: Damage[] = [
 it('docs/run/verify-and-metrics.md explains every rule', async () => {
   const page = await readFile('docs/run/verify-and-metrics.md', 'utf8')
   const table = page.slice(page.indexOf('| rule | what is wrong |'), page.indexOf('Two copies:'))
-  expect([...table.matchAll(/^\| `(\w+)` \|/gm)].map(([, rule]) => rule)).toEqual(RULES)
+  expect([...table.matchAll(/^\| `(\w+)` \|/gm)].map(([, rule]) => rule)).toEqual(Object.keys(RULES))
 })
 
 onEveryStore('verify', (kind) => {
