@@ -204,7 +204,14 @@ const DAMAGES: Damage[] = [
 it('docs/run/verify-and-metrics.md explains every rule', async () => {
   const page = await readFile('docs/run/verify-and-metrics.md', 'utf8')
   const table = page.slice(page.indexOf('| rule | what is wrong |'), page.indexOf('Two copies:'))
-  expect([...table.matchAll(/^\| `(\w+)` \|/gm)].map(([, rule]) => rule)).toEqual(Object.keys(RULES))
+  const rows = [...table.matchAll(/^\| `(\w+)` \|.*\| (.*) \|$/gm)].map(([, rule, advice]) => [rule, advice] as const)
+  expect(rows.map(([rule]) => rule)).toEqual(Object.keys(RULES))
+  // The command prints the beginning of the page's advice.
+  for (const [rule, advice] of rows) {
+    const words = (text: string): string => text.replaceAll('`', '').toLowerCase()
+    const [told, printed] = [words(advice!), words(RULES[rule as Rule])]
+    expect([rule, told.startsWith(printed) || printed.startsWith(told)]).toEqual([rule, true])
+  }
 })
 
 onEveryStore('verify', (kind) => {
@@ -777,7 +784,7 @@ onEveryStore('verify', (kind) => {
       const left = await run('--repair')
       expect(left).toMatchObject({ code: 1, stderr: '' })
       expect(left.stdout).toMatch(
-        /sms version: .* - left\n {2}SELECT .*;\ndocs.*\n.*: 1 contradiction, 0 mended, 1 left\n$/,
+        /sms version: .* - left\n {2}SELECT .*;\nversion: look for a missing change, .*\ndocs.*\n.*: 1 contradiction, 0 mended, 1 left\n$/,
       )
       await sql('UPDATE sms_quota SET version = version - 1 WHERE id = ?', [id])
     })

@@ -9,8 +9,8 @@ const COPIES = 'two copies, of which one was changed: make it equal to the other
  * what to do.
  */
 export const RULES = {
-  counters: '--repair raises them; if one is too high and no act is missing, set both to the expected values',
-  totals: '--repair, unless totals and counter both show more than the acts: then restore acts from a backup',
+  counters: '--repair raises both, and never lowers them',
+  totals: '--repair rebuilds hours and days since `begins_at`, unless totals and counter both show more than the acts',
   hold_due: '--repair',
   owner_row: '--repair; the next write creates it, too',
   watermark: 'stop all instances, correct the clock, run the printed UPDATE, start, --repair',

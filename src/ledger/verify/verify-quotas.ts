@@ -228,7 +228,7 @@ export class QuotaCheck<Q extends QuotaRow> implements check.Check {
     return recorded
   }
 
-  /** Reads the number of events of changes since a time, and the thresholds that events of the current counts tell of. */
+  /** Reads the number of events of changes since a time, and the thresholds that events of current counts tell of. */
   private async events(transaction: Transaction, histories: readonly History[], from: Instant): Promise<void> {
     const { event } = this.store
     const wanted = histories.filter(({ changes, told }) => changes.recent > 0 || told !== undefined)
