@@ -2,7 +2,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { CommandStore } from './command-store.js'
 import { tell } from './command.js'
 import { CHANNELS } from './entities.js'
-import { findingLine, type Page, type Repaired, type Verification, Verifier } from './ledger/verify/verifier.js'
+import { type Page, type Rule, RULES } from './ledger/verify/verify-check.js'
+import { findingLine, type Repaired, type Verification, Verifier } from './ledger/verify/verifier.js'
 import { IdSource } from './ledger/write/id-source.js'
 import { Progress } from './common/progress.js'
 
@@ -22,6 +23,8 @@ export class Tally {
   contradictions = 0
   notes = 0
   readonly repaired: Record<Repaired, number> = { mended: 0, gone: 0, left: 0 }
+  /** The rules of the contradictions that are left. */
+  readonly rules = new Set<Rule>()
 
   get left(): number {
     return this.contradictions - this.repaired.mended - this.repaired.gone
@@ -30,6 +33,13 @@ export class Tally {
   toJSON(): object {
     const { looked, contradictions, notes, repaired, left } = this
     return { looked, contradictions, notes, repaired, left }
+  }
+
+  /** What to do about the contradictions that are left, a line for each rule. */
+  get advice(): string[] {
+    return Object.entries(RULES).flatMap(([rule, advice]) =>
+      this.rules.has(rule as Rule) ? [`${rule}: ${advice}`] : [],
+    )
   }
 
   line(repair: boolean): string {
@@ -87,6 +97,7 @@ async function verifyPages(
       if (finding.note === true) tally.notes += 1
       else tally.contradictions += 1
       if (outcome !== undefined) tally.repaired[outcome] += 1
+      if (finding.note !== true && (outcome ?? 'left') === 'left') tally.rules.add(finding.rule)
       if (json) {
         const { rule, where, expected, found, show, note = false } = finding
         tell(JSON.stringify({ channel, rule, where, expected, found, show, note, repaired: outcome }))

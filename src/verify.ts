@@ -31,7 +31,8 @@ await command(
     // A failure of the database ends the command, which reports it.
     Logger.overrideLogger(false)
     const tally = await using(database, async () => withStore(database, async (store) => verify(store, how)))
-    if (tally.left > 0 && !json) tell('docs/run/verify-and-metrics.md says for each rule what to do.')
+    if (tally.left > 0 && !json)
+      tell([...tally.advice, 'docs/run/verify-and-metrics.md says more of each rule.'].join('\n'))
     tell(json ? JSON.stringify(tally) : tally.line(how.repair))
     return tally.left === 0 ? EXIT.done : EXIT.failed
   },

@@ -23,7 +23,7 @@ import { readable, stored } from './support/ids.js'
 import { bodyOf, fresh, stopSweepers, sweeperOf } from './support/quota-api.js'
 import { it } from './support/scoped.js'
 import { onEveryStore, type Store } from './support/store.js'
-import { linesOf } from './support/verify.js'
+import { linesOf, mailVerifierOf } from './support/verify.js'
 
 // The command is that of the last `npm run build`.
 const ENTRY = join(process.cwd(), 'dist/src/verify.js')
@@ -204,7 +204,14 @@ const DAMAGES: Damage[] = [
 it('docs/run/verify-and-metrics.md explains every rule', async () => {
   const page = await readFile('docs/run/verify-and-metrics.md', 'utf8')
   const table = page.slice(page.indexOf('| rule | what is wrong |'), page.indexOf('Two copies:'))
-  expect([...table.matchAll(/^\| `(\w+)` \|/gm)].map(([, rule]) => rule)).toEqual(RULES)
+  const rows = [...table.matchAll(/^\| `(\w+)` \|.*\| (.*) \|$/gm)].map(([, rule, advice]) => [rule, advice] as const)
+  expect(rows.map(([rule]) => rule)).toEqual(Object.keys(RULES))
+  // The command prints the beginning of the page's advice.
+  for (const [rule, advice] of rows) {
+    const words = (text: string): string => text.replaceAll('`', '').toLowerCase()
+    const [told, printed] = [words(advice!), words(RULES[rule as Rule])]
+    expect([rule, told.startsWith(printed) || printed.startsWith(told)]).toEqual([rule, true])
+  }
 })
 
 onEveryStore('verify', (kind) => {
@@ -522,6 +529,34 @@ onEveryStore('verify', (kind) => {
     expect(await findings(SMS_API)).toEqual([])
   })
 
+  it('names the positions of the feed that have no event', async () => {
+    const own = await TestApp.start(await kind.open())
+    const sql = async (statement: string): Promise<unknown> => own.app.get(DataSource).query(statement)
+    const found = async (): Promise<string[]> =>
+      (await linesOf(mailVerifierOf(own))).filter((line) => line.includes(' of the feed')).map((line) => line.slice(12))
+    for (let n = 1; n <= 8; n += 1)
+      bodyOf(
+        201,
+        await own.post(MAIL_API.quotas, {
+          account_id: n,
+          quota_type: 1,
+          total: 1,
+          expire_at: own.clock.after(DAY),
+        }),
+      )
+    await own.app.get<EventSequencer<never>>(channelToken(MAIL, EventSequencer)).number()
+    expect(await found()).toEqual([])
+    const none = 'of the feed: expected an event at each position; found none'
+    await sql('DELETE FROM mail_event WHERE position IN (1, 4, 5, 8)')
+    expect(await found()).toEqual([`position 1 ${none}`, `positions 4 to 5 ${none}`, `position 8 ${none}`])
+    await sql('UPDATE mail_event_feed SET removed_to = 4')
+    expect(await found()).toEqual([`position 5 ${none}`, `position 8 ${none}`])
+    await sql('DELETE FROM mail_event')
+    expect(await found()).toEqual([`positions 5 to 8 ${none}`])
+    await own.stop()
+    await own.store.drop()
+  })
+
   it('reads one snapshot, and does not block writers', async () => {
     const owner = fresh()
     const id = await total(MAIL_API, owner, 100)
@@ -777,7 +812,7 @@ onEveryStore('verify', (kind) => {
       const left = await run('--repair')
       expect(left).toMatchObject({ code: 1, stderr: '' })
       expect(left.stdout).toMatch(
-        /sms version: .* - left\n {2}SELECT .*;\ndocs.*\n.*: 1 contradiction, 0 mended, 1 left\n$/,
+        /sms version: .* - left\n {2}SELECT .*;\nversion: look for a missing change, .*\ndocs.*\n.*: 1 contradiction, 0 mended, 1 left\n$/,
       )
       await sql('UPDATE sms_quota SET version = version - 1 WHERE id = ?', [id])
     })

@@ -3,7 +3,8 @@ import type { Clock } from '../../common/clock.js'
 import { PeriodicTask } from '../../common/periodic-task.js'
 import type { TransactionRunner } from '../../database/transaction-runner.js'
 import type { Instant } from '../../common/instant.js'
-import { findingLine, type Page, type Verification } from './verifier.js'
+import type { Page } from './verify-check.js'
+import { findingLine, type Verification } from './verifier.js'
 
 /** The minimum interval between pages, in milliseconds. */
 const EVERY_MS = 1_000

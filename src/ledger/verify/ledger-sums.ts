@@ -1,7 +1,7 @@
 import { TimeSlice } from '../../common/time-slice.js'
-import { BEFORE_EVERY_ID, bytesFromStore, bytesToStore, idFromStore } from '../../database/bytes.js'
+import { BEFORE_EVERY_ID, bytesToStore, idFromStore } from '../../database/bytes.js'
 import { instantFromStore } from '../../database/column.js'
-import { type Dialect, placeholders, type RawRow, type Scalar } from '../../database/row-codec.js'
+import type { Dialect, RawRow, Scalar } from '../../database/row-codec.js'
 import type { Transaction } from '../../database/transaction-runner.js'
 import type { CapCount } from '../../domain/cap.js'
 import { type Allocation, cut } from '../../domain/draw-down.js'
@@ -13,9 +13,11 @@ import { groupBy } from '../rows/group-by.js'
 import type { QuotaRow } from '../rows/quota.entity.js'
 import type { LedgerStore } from '../store/ledger-store.js'
 import { TotalsStore } from '../totals/totals-store.js'
+import { sqlOf } from './verify-check.js'
 
 /** A quota whose sums are computed. */
 export interface Running {
+  readonly id: number
   readonly isCap: boolean
   /** The current count. */
   readonly cycleSeq: number
@@ -28,6 +30,7 @@ export interface Running {
 
 /** The sums of the ledger for a quota's current count, with its opening balance. */
 export interface LedgerSum {
+  readonly of: Running
   /** The sum of the remaining rows, without removed ones. */
   used: number
   reserved: number
@@ -42,16 +45,24 @@ export interface LedgerSum {
   everTotalled: number
 }
 
-/** A range of owners: those after the first, up to the last. */
-export interface OwnerRange {
+/** A range of owners, or of quotas: those after the first, up to the last. */
+export interface KeyRange {
   readonly after: number
   readonly last: number
 }
 
-/** The end of a page; it may be within the rows of an owner. */
-interface PageEnd {
-  readonly ownerId: number
-  readonly id: Scalar
+/** Rows in the order of an index over a key, an owner or a quota, and an id; in texts of `sqlOf`. */
+interface Source {
+  readonly from: string
+  readonly key: string
+  readonly id: string
+}
+
+/** Plain consumes, with the quota, its count and the caps that count them. */
+interface PlainSource extends Source {
+  readonly quotaId: string
+  readonly cycleSeq: string
+  readonly caps: string
 }
 
 /** Totals that are further behind are being built for the first time. */
@@ -73,55 +84,52 @@ export class LedgerSums<Q extends QuotaRow> {
   }
 
   /**
-   * Returns the sums of quotas, each for its current count.
+   * Returns the sums of quotas, each for its current count, by id.
    * @param transaction a snapshot
    * @param ownerIds the owners of the quotas, ascending; either groups or others
-   * @param running the quotas
    * @param now windows contain what still counts after this time
    */
   async of(
     transaction: Transaction,
     ownerIds: readonly number[],
-    running: ReadonlyMap<number, Running>,
+    running: readonly Running[],
     now: Instant,
   ): Promise<Map<number, LedgerSum>> {
-    const sums = new Map<number, LedgerSum>()
-    let longest = 0
-    for (const [quotaId, { windowSeconds, opening, createdAt }] of running) {
-      const window = windowSeconds === null ? null : openingWindow(windowSeconds, createdAt, opening)
-      sums.set(quotaId, {
-        used: opening,
-        reserved: 0,
-        firstHoldAt: null,
-        window,
-        totalled: undefined,
-        ever: 0,
-        everTotalled: 0,
-      })
-      longest = Math.max(longest, windowSeconds ?? 0)
-    }
-    const [first] = ownerIds
-    const last = ownerIds.at(-1)
-    if (first === undefined || last === undefined) return sums
-    const owners = { after: first - 1, last }
-    const sumOf = (quotaId: number, cycleSeq: number): LedgerSum | undefined =>
-      running.get(quotaId)?.cycleSeq === cycleSeq ? sums.get(quotaId) : undefined
-    const builder = new SumBuilder(sums, sumOf, running, now)
+    const sums = new Map(running.map((quota) => [quota.id, opened(quota)]))
+    const longest = Math.max(0, ...running.map(({ windowSeconds }) => windowSeconds ?? 0))
     // No window counts anything older.
     const since = longest === 0 ? MAX_INSTANT : now - 2 * longest * 1000
-    if (last < 0)
+    const { operation, allocation, act } = this.store
+    const { dialect } = transaction
+    const [first = 0] = ownerIds
+    const last = ownerIds.at(-1) ?? first - 1
+    if (last >= 0) {
+      const builder = new SumBuilder(sums, now)
+      const owners = { after: first - 1, last }
+      const plain = act.readBy(dialect, ['plainOwnerId', 'id'], 'p')
+      const whose = { quotaId: 'p.plainQuotaId', cycleSeq: 'p.cycleSeq', caps: 'p.caps' }
+      await this.addPlain(
+        transaction,
+        owners,
+        { from: plain, key: 'p.plainOwnerId', id: 'p.id', ...whose },
+        builder,
+        since,
+      )
+      const from = operation.readBy(dialect, ['ownerId', 'id'], 'i')
+      await this.addOperations(transaction, owners, { from, key: 'i.ownerId', id: 'i.id' }, builder)
+    } else
       for (const [quotaId, sum] of sums) {
-        const alone = new Map([[quotaId, sum]])
-        const one: SumOf = (id, cycleSeq) => (id === quotaId ? sumOf(id, cycleSeq) : undefined)
-        const ofOne = new SumBuilder(alone, one, running, now)
-        await this.addPlainConsumesOf(transaction, quotaId, running.get(quotaId)?.isCap === true, ofOne, since)
-        await this.addOperationsOf(transaction, quotaId, ofOne)
+        // Of all members, present and past ones, that the quota of a group paid or counted.
+        const builder = new SumBuilder(new Map([[quotaId, sum]]), now)
+        const only = { after: quotaId - 1, last: quotaId }
+        const { from: plain, id, cycleSeq } = this.store.plainOf(dialect, sum.of.isCap)
+        const key = sum.of.isCap ? 'a.quotaId' : 'p.plainQuotaId'
+        const source = { from: plain, key, id, quotaId: key, cycleSeq, caps: 'NULL' }
+        await this.addPlain(transaction, only, source, builder, since)
+        const from = allocation.readBy(dialect, ['quotaId', 'operationId'], 'a')
+        await this.addOperations(transaction, only, { from, key: 'a.quotaId', id: 'a.operationId' }, builder)
       }
-    else {
-      await this.addPlainConsumes(transaction, owners, builder, since)
-      await this.addOperations(transaction, owners, builder)
-    }
-    await this.addTotals(transaction, ownerIds, sums, sumOf, running, now)
+    await this.addTotals(transaction, ownerIds, sums, now)
     return sums
   }
 
@@ -129,8 +137,6 @@ export class LedgerSums<Q extends QuotaRow> {
     transaction: Transaction,
     ownerIds: readonly number[],
     sums: ReadonlyMap<number, LedgerSum>,
-    sumOf: SumOf,
-    running: ReadonlyMap<number, Running>,
     now: Instant,
   ): Promise<void> {
     for (;;) {
@@ -144,211 +150,136 @@ export class LedgerSums<Q extends QuotaRow> {
       const rest = await this.totals.rest(transaction, foldedTo, ownerIds)
       // Under a lock instead of a snapshot, the totals may have advanced meanwhile.
       if ((await this.totals.state(transaction)).foldedTo !== foldedTo) continue
-      for (const [quotaId, sum] of sums) sum.totalled = running.get(quotaId)?.opening
-      for (const { quotaId, cycleSeq, amount } of [
-        ...totals,
-        ...rest.map((charge) => ({ ...charge, amount: charge.charged - charge.refunded })),
-      ]) {
-        const [sum, ever] = [sumOf(quotaId, cycleSeq), sums.get(quotaId)]
-        if (sum !== undefined) sum.totalled = (sum.totalled ?? 0) + amount
-        if (ever !== undefined) ever.everTotalled += amount
+      for (const sum of sums.values()) sum.totalled = sum.of.opening
+      const after = rest.map((charge) => ({ ...charge, amount: charge.charged - charge.refunded }))
+      for (const { quotaId, cycleSeq, amount } of [...totals, ...after]) {
+        const sum = sums.get(quotaId)
+        if (sum === undefined) continue
+        sum.everTotalled += amount
+        if (sum.of.cycleSeq === cycleSeq) sum.totalled = (sum.totalled ?? 0) + amount
       }
       return
     }
   }
 
-  /** Adds plain consumes. `addOperations` subtracts those that have an operation row. */
-  private async addPlainConsumes(
+  /**
+   * Adds plain consumes. `addOperations` subtracts those that have an operation row.
+   * @param since windows need the time of each from here on; the others can be summed
+   */
+  private async addPlain(
     transaction: Transaction,
-    owners: OwnerRange,
+    keys: KeyRange,
+    { from, key, id, quotaId, cycleSeq, caps }: PlainSource,
     builder: SumBuilder,
     since: Instant,
   ): Promise<void> {
-    const { act } = this.store
-    const [id, ownerId] = [act.column('id'), act.column('plainOwnerId')]
-    const [caps, at] = [act.column('caps'), act.column('at')]
-    // Windows need the time of each; the others can be summed.
-    const when = `CASE WHEN ${caps} IS NULL OR ${at} < ? THEN NULL ELSE ${at} END`
-    const from = act.readBy(transaction.dialect, ['plainOwnerId', 'id'])
+    const { act, allocation } = this.store
     const size = ACTS[transaction.dialect]
-    await everyPage(owners, size, async (range, values) => {
-      const rows = await transaction.rows(
-        `SELECT p.owner_id, p.quota_id, p.cycle_seq, p.caps, p.at, SUM(p.amount) AS amount, COUNT(*) AS n, MAX(p.id) AS id FROM (SELECT ${id} AS id, ${ownerId} AS owner_id, ${act.column('plainQuotaId')} AS quota_id, ` +
-          `${act.column('cycleSeq')} AS cycle_seq, ${caps} AS caps, ${when} AS at, ${act.column('amount')} AS amount FROM ${from} ` +
-          `WHERE ${range(ownerId, id)} ORDER BY ${ownerId}, ${id} LIMIT ${size}) p ` +
-          'GROUP BY p.owner_id, p.quota_id, p.cycle_seq, p.caps, p.at',
-        [act.bind('at', since), ...values],
-      )
-      let read = 0
-      for (const row of rows) {
-        read += Number(row['n'])
-        builder.plain(row, Number(row['amount']), instantOrNull(row['at']))
-      }
-      return { read, end: lastOf(rows) }
+    await everyPage(keys, size, { key, id }, async (range, values) => {
+      const text =
+        'SELECT s.key_id, s.quota_id, s.cycle_seq, s.caps, s.at, SUM(s.amount) AS amount, COUNT(*) AS n, MAX(s.id) AS id ' +
+        `FROM (SELECT ${id} AS id, ${key} AS key_id, ${quotaId} AS quota_id, ${cycleSeq} AS cycle_seq, ${caps} AS caps, ` +
+        `CASE WHEN p.caps IS NOT NULL AND p.at >= ? THEN p.at END AS at, p.amount AS amount FROM ${from} ` +
+        `WHERE ${range} AND p.plainOwnerId IS NOT NULL ORDER BY ${key}, ${id} LIMIT ${size}) s ` +
+        'GROUP BY s.key_id, s.quota_id, s.cycle_seq, s.caps, s.at'
+      const rows = await transaction.rows(sqlOf({ p: act, a: allocation }, text), [act.bind('at', since), ...values])
+      for (const row of rows) builder.plain(row, Number(row['amount']))
+      return { read: rows.reduce((sum, row) => sum + Number(row['n']), 0), end: endOf(rows) }
     })
-  }
-
-  /** Adds the plain consumes of all members, present and past ones, that a quota of a group paid or counted. */
-  private async addPlainConsumesOf(
-    transaction: Transaction,
-    quotaId: number,
-    isCap: boolean,
-    builder: SumBuilder,
-    since: Instant,
-  ): Promise<void> {
-    const { act } = this.store
-    const { from, id, cycleSeq, ofQuota } = this.store.plainOf(transaction.dialect, isCap)
-    const at = `p.${act.column('at')}`
-    const size = ACTS[transaction.dialect]
-    for (let after = BEFORE_EVERY_ID, read = size; read === size;) {
-      const rows = await transaction.rows(
-        `SELECT s.cycle_seq, s.at, SUM(s.amount) AS amount, COUNT(*) AS n, MAX(s.id) AS id FROM (SELECT ${id} AS id, ` +
-          `${cycleSeq} AS cycle_seq, CASE WHEN ${at} >= ? THEN ${at} END AS at, p.${act.column('amount')} AS amount FROM ${from} ` +
-          `WHERE ${ofQuota} AND ${id} > ? ORDER BY ${id} LIMIT ${size}) s GROUP BY s.cycle_seq, s.at`,
-        [act.bind('at', since), quotaId, bytesToStore(after)],
-      )
-      read = 0
-      for (const row of rows) {
-        read += Number(row['n'])
-        const id = idFromStore(row['id'])
-        if (id > after) after = id
-        builder.plain({ ...row, quota_id: quotaId, caps: null }, Number(row['amount']), instantOrNull(row['at']))
-      }
-    }
   }
 
   /** Adds operations with rows: their kept units are a prefix of their allocations. */
-  private async addOperations(transaction: Transaction, owners: OwnerRange, builder: SumBuilder): Promise<void> {
-    const { operation } = this.store
-    const { dialect } = transaction
-    const [id, ownerId] = [operation.column('id'), operation.column('ownerId')]
-    const from = operation.readBy(dialect, ['ownerId', 'id'])
-    const size = OPERATIONS[dialect]
-    await everyPage(owners, size, async (range, values) => {
-      const which = `FROM ${from} WHERE ${range(ownerId, id)} ORDER BY ${ownerId}, ${id} LIMIT ${size}`
-      const rows = await this.addRows(transaction, which, values, builder)
-      return { read: new Set(rows.map((row) => idFromStore(row['id']))).size, end: lastOf(rows) }
-    })
-  }
-
-  /** Adds the operations of all members, present and past ones, that took from a quota of a group. */
-  private async addOperationsOf(transaction: Transaction, quotaId: number, builder: SumBuilder): Promise<void> {
-    const { operation, allocation } = this.store
-    const { dialect } = transaction
-    const [id, ofQuota] = [allocation.column('operationId'), allocation.column('quotaId')]
-    const size = OPERATIONS[dialect]
-    for (let after: Scalar = bytesToStore(BEFORE_EVERY_ID); ;) {
-      const found = await transaction.rows(
-        `SELECT DISTINCT ${id} AS id FROM ${allocation.readBy(dialect, ['quotaId', 'operationId'])} WHERE ${ofQuota} = ? AND ${id} > ? ORDER BY ${id} LIMIT ${size}`,
-        [quotaId, after],
-      )
-      const ids = found.map((row) => bytesFromStore(row['id']))
-      const last = ids.at(-1)
-      if (last === undefined) return
-      const which = `FROM ${operation.readByKey(dialect)} WHERE ${operation.column('id')} IN (${placeholders(ids)})`
-      await this.addRows(transaction, which, ids, builder)
-      if (ids.length < size) return
-      after = last
-    }
-  }
-
-  /** Adds operations with their allocations. @returns the rows */
-  private async addRows(
+  private async addOperations(
     transaction: Transaction,
-    which: string,
-    values: readonly Scalar[],
+    keys: KeyRange,
+    { from, key, id }: Source,
     builder: SumBuilder,
-  ): Promise<RawRow[]> {
+  ): Promise<void> {
     const { operation, allocation, act } = this.store
     const { dialect } = transaction
+    const tables = { i: operation, a: allocation, o: operation, t: allocation, p: act }
+    const size = OPERATIONS[dialect]
     const slice = new TimeSlice()
-    const rows = await transaction.rows(
-      `SELECT o.id, o.owner_id, o.state, o.kept, o.expires_at, a.${allocation.column('position')} AS position, ` +
-        `a.${allocation.column('quotaId')} AS quota_id, a.${allocation.column('cycleSeq')} AS cycle_seq, a.${allocation.column('amount')} AS amount, a.${allocation.column('countedAt')} AS counted_at, ` +
-        `p.${act.column('plainQuotaId')} AS plain_quota_id, p.${act.column('cycleSeq')} AS plain_cycle_seq, p.${act.column('amount')} AS plain_amount, ` +
-        `p.${act.column('caps')} AS plain_caps, p.${act.column('at')} AS plain_at ` +
-        `FROM (SELECT ${operation.column('id')} AS id, ${operation.column('ownerId')} AS owner_id, ${operation.column('kind')} AS kind, ${operation.column('state')} AS state, ` +
-        `${operation.column('charged')} - ${operation.column('refunded')} AS kept, ${operation.column('expiresAt')} AS expires_at ${which}) o ` +
-        `LEFT JOIN ${allocation.readByKey(dialect, 'a')} ON a.${allocation.column('operationId')} = o.id ` +
-        `LEFT JOIN ${act.readByKey(dialect, 'p')} ON o.kind = 'consume' AND p.${act.column('id')} = o.id`,
-      values,
-    )
-    for (const parts of groupBy(rows, (row) => idFromStore(row['id'])).values()) {
-      if (slice.spent) await slice.next()
-      builder.operation(parts)
-    }
-    return rows
+    await everyPage(keys, size, { key, id }, async (range, values) => {
+      const text =
+        'SELECT page.key_id, page.id, o.id AS of_row, o.state, o.charged - o.refunded AS kept, o.expiresAt, ' +
+        't.position, t.quotaId AS quota_id, t.cycleSeq AS cycle_seq, t.amount, t.countedAt AS counted_at, ' +
+        'p.plainQuotaId AS plain_quota_id, p.cycleSeq AS plain_cycle_seq, p.amount AS plain_amount, p.caps, p.at ' +
+        `FROM (SELECT DISTINCT ${key} AS key_id, ${id} AS id FROM ${from} WHERE ${range} ` +
+        `ORDER BY ${key}, ${id} LIMIT ${size}) page LEFT JOIN ${operation.readByKey(dialect, 'o')} ON o.id = page.id ` +
+        `LEFT JOIN ${allocation.readByKey(dialect, 't')} ON t.operationId = o.id ` +
+        `LEFT JOIN ${act.readByKey(dialect, 'p')} ON o.kind = 'consume' AND p.id = o.id`
+      const rows = await transaction.rows(sqlOf(tables, text), values)
+      const operations = groupBy(rows, (row) => idFromStore(row['id']))
+      for (const parts of operations.values()) {
+        if (slice.spent) await slice.next()
+        builder.operation(parts)
+      }
+      return { read: operations.size, end: endOf(rows) }
+    })
   }
 }
 
-type SumOf = (quotaId: number, cycleSeq: number) => LedgerSum | undefined
+function opened(of: Running): LedgerSum {
+  const { opening, windowSeconds, createdAt } = of
+  const window = windowSeconds === null ? null : openingWindow(windowSeconds, createdAt, opening)
+  return { of, used: opening, reserved: 0, firstHoldAt: null, window, totalled: undefined, ever: 0, everTotalled: 0 }
+}
 
 /** Accumulates the sums, row by row. */
 class SumBuilder {
   constructor(
     private readonly sums: ReadonlyMap<number, LedgerSum>,
-    private readonly sumOf: SumOf,
-    private readonly running: ReadonlyMap<number, Running>,
     private readonly now: Instant,
   ) {}
 
-  /**
-   * Adds plain consumes, or subtracts them.
-   * @param at the time of the consumes; null: too long ago for any window
-   */
-  plain(row: RawRow, units: number, at: Instant | null): void {
-    this.use({ quotaId: Number(row['quota_id']), cycleSeq: Number(row['cycle_seq'] ?? NaN) }, units, at)
-    for (const count of capsOf(row['caps'] as string | null)) this.use(count, units, at)
+  /** Adds plain consumes, or subtracts them. Their time is null if it is too long ago for any window. */
+  plain({ quota_id: quotaId, cycle_seq: cycleSeq, caps, at }: RawRow, units: number): void {
+    const counts = [{ quotaId: Number(quotaId), cycleSeq: Number(cycleSeq ?? NaN) }, ...capsOf(caps as string | null)]
+    for (const count of counts) this.use(count, units, instantOrNull(at))
   }
 
   /** Adds an operation that has rows, and subtracts the plain consume that it was. */
   operation(parts: readonly RawRow[]): void {
     const [first] = parts
-    if (first === undefined) return
-    if (first['plain_quota_id'] !== null) {
-      const plain = {
-        quota_id: first['plain_quota_id'],
-        cycle_seq: first['plain_cycle_seq'],
-        caps: first['plain_caps'],
-      }
-      this.plain(plain, -Number(first['plain_amount']), instantOrNull(first['plain_at']))
-    }
+    if (first === undefined || first['of_row'] === null) return
+    const { plain_quota_id: quotaId, plain_cycle_seq: cycleSeq, plain_amount: amount } = first
+    if (quotaId !== null) this.plain({ ...first, quota_id: quotaId, cycle_seq: cycleSeq }, -Number(amount))
     if (first['quota_id'] === null) return
     const rows = [...parts].sort((a, b) => Number(a['position']) - Number(b['position']))
     const paid = rows.filter((row) => row['counted_at'] === null).map(allocationOf)
     const counted = rows.filter((row) => row['counted_at'] !== null)
     const kept = Number(first['kept'])
-    for (const part of cut(paid, 0, kept)) this.use(part, part.amount)
+    for (const part of cut(paid, 0, kept)) this.use(part, part.amount, null)
     for (const row of counted) this.use(allocationOf(row), kept, instantOrNull(row['counted_at']))
     if (first['state'] !== 'reserved') return
     const expiresAt = instantOrNull(first['expires_at'])
-    for (const part of paid) this.hold(part, expiresAt)
-    for (const row of counted) this.hold(allocationOf(row), expiresAt, instantOrNull(row['counted_at']))
+    for (const row of rows) this.hold(allocationOf(row), expiresAt, instantOrNull(row['counted_at']))
   }
 
-  private use(count: CapCount, units: number, at: Instant | null = null): void {
-    const ever = this.sums.get(count.quotaId)
-    if (ever !== undefined) ever.ever += units
-    const sum = this.sumOf(count.quotaId, count.cycleSeq)
+  private use(count: CapCount, units: number, at: Instant | null): void {
+    const sum = this.sums.get(count.quotaId)
     if (sum === undefined) return
+    sum.ever += units
+    if (sum.of.cycleSeq !== count.cycleSeq) return
     sum.used += units
-    this.count(sum, count, at, { used: units })
+    this.count(sum, at, { used: units })
   }
 
-  private hold(count: Allocation, expiresAt: Instant | null, at: Instant | null = null): void {
-    const sum = this.sumOf(count.quotaId, count.cycleSeq)
-    if (sum === undefined) return
-    sum.reserved += count.amount
-    if (!this.count(sum, count, at, { reserved: count.amount }) || expiresAt === null) return
+  private hold({ quotaId, cycleSeq, amount }: Allocation, expiresAt: Instant | null, at: Instant | null): void {
+    const sum = this.sums.get(quotaId)
+    if (sum?.of.cycleSeq !== cycleSeq) return
+    sum.reserved += amount
+    if (!this.count(sum, at, { reserved: amount }) || expiresAt === null) return
     sum.firstHoldAt = Math.min(sum.firstHoldAt ?? expiresAt, expiresAt)
   }
 
   /** Adds to the window of a rolling cap. @returns whether the quota still counts the units */
-  private count(sum: LedgerSum, { quotaId }: CapCount, at: Instant | null, move: Move): boolean {
-    const seconds = this.running.get(quotaId)?.windowSeconds ?? null
-    if (sum.window === null || seconds === null) return true
+  private count(sum: LedgerSum, at: Instant | null, move: Move): boolean {
+    const { windowSeconds } = sum.of
+    if (sum.window === null || windowSeconds === null) return true
     if (at === null) return false
-    const until = countsUntil(seconds, at)
+    const until = countsUntil(windowSeconds, at)
     if (until <= this.now) return false
     sum.window = addUnits(sum.window, until, move)
     return true
@@ -363,41 +294,44 @@ function instantOrNull(value: unknown): Instant | null {
   return value == null ? null : instantFromStore(value as string)
 }
 
-/** Returns the last row of a page, in order of owner and id. */
-function lastOf(rows: readonly RawRow[]): PageEnd | undefined {
-  let last: { ownerId: number; id: string } | undefined
+/** The end of a page; it may be within the rows of a key. */
+interface PageEnd {
+  readonly key: number
+  readonly id: Scalar
+}
+
+/** Returns the last row of a page, in order of key and id. */
+function endOf(rows: readonly RawRow[]): PageEnd | undefined {
+  let [key, id] = [-Infinity, BEFORE_EVERY_ID]
   for (const row of rows) {
-    const place = { ownerId: Number(row['owner_id']), id: idFromStore(row['id']) }
-    if (last === undefined || place.ownerId > last.ownerId || (place.ownerId === last.ownerId && place.id > last.id))
-      last = place
+    const [rowKey, rowId] = [Number(row['key_id']), idFromStore(row['id'])]
+    if (rowKey > key || (rowKey === key && rowId > id)) [key, id] = [rowKey, rowId]
   }
-  return last && { ...last, id: bytesToStore(last.id) }
+  return rows.length === 0 ? undefined : { key, id: bytesToStore(id) }
 }
 
 /**
- * Pages through the rows of a range of owners by an index over owner and id. A full page may end within an owner's
- * rows: the next page reads the rest of that owner, then paging continues with the following owners, so that each
- * statement is one range of the index.
- * @param read reads the page of a range; returns the number of rows and the end of the page
+ * Pages through the rows of a range of keys by an index over key and id. A full page may end within a key's rows: the
+ * next page reads the rest of that key, then paging continues with the following keys, so that each statement is one
+ * range of the index.
+ * @param read reads the page of a condition; returns the number of rows and the end of the page
  */
 export async function everyPage(
-  { after, last }: OwnerRange,
+  { after, last }: KeyRange,
   size: number,
-  read: (
-    range: (ownerId: string, id: string) => string,
-    values: readonly Scalar[],
-  ) => Promise<{ read: number; end: PageEnd | undefined }>,
+  { key, id }: Pick<Source, 'key' | 'id'>,
+  read: (range: string, values: readonly Scalar[]) => Promise<{ read: number; end: PageEnd | undefined }>,
 ): Promise<void> {
   let done = after
   let within: PageEnd | undefined
   while (done < last) {
     const { read: count, end } =
       within === undefined
-        ? await read((ownerId) => `${ownerId} > ? AND ${ownerId} <= ?`, [done, last])
-        : await read((ownerId, id) => `${ownerId} = ? AND ${id} > ?`, [within.ownerId, within.id])
+        ? await read(`${key} > ? AND ${key} <= ?`, [done, last])
+        : await read(`${key} = ? AND ${id} > ?`, [within.key, within.id])
     if (count >= size && end !== undefined) within = end
     else if (within !== undefined) {
-      done = within.ownerId
+      done = within.key
       within = undefined
     } else return
   }

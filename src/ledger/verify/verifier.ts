@@ -10,40 +10,18 @@ import { storedJson } from '../rows/stored-json.js'
 import { LedgerStore } from '../store/ledger-store.js'
 import { ActCheck } from './verify-acts.js'
 import { ChangeCheck } from './verify-changes.js'
-import type { Check, Finding, Mended, Subject } from './verify-check.js'
+import { bare, type Check, type Finding, type Mended, type Page, type Subject } from './verify-check.js'
 import { EventCheck } from './verify-events.js'
 import { OperationCheck } from './verify-operations.js'
 import { QuotaCheck } from './verify-quotas.js'
 import { VERIFY } from './verify-settings.js'
 import { TableCheck } from './verify-tables.js'
 
-/** The result of one page. */
-export interface Page {
-  /** The name of the rows: `operations`. */
-  readonly what: string
-  /** The number of rows. */
-  readonly count: number
-  readonly findings: readonly Finding[]
-}
-
 /** The outcome of a repair: mended; gone before the repair; or left to a person, or since the owner stays locked. */
 export type Repaired = 'mended' | 'gone' | 'left'
 
 /** Verifies and repairs all rows of a channel. */
-export interface Verification {
-  readonly channel: string
-  /**
-   * Verifies all rows, page by page. Each page reads one snapshot and locks nothing. The consumer sets the pace.
-   * @param signal aborts before the next statement, with an error
-   */
-  pages(signal?: AbortSignal): AsyncGenerator<Page>
-  /** The same in two parts of about equal work, which may run concurrently. */
-  parts(signal?: AbortSignal): readonly AsyncGenerator<Page>[]
-  /** Returns the approximate numbers of rows, by their name. */
-  sizes(): Promise<Record<string, number>>
-  /** Repairs the findings of a page whose right values can be derived. @returns the outcome of each */
-  repair(findings: readonly Finding[], requestId: string): Promise<Map<Finding, Repaired>>
-}
+export type Verification = Pick<Verifier<never>, keyof Verifier<never>>
 
 /**
  * Compares the rows of a channel with the ledger's invariants (src/ledger/README.md), on a store in use. Each page
@@ -52,7 +30,7 @@ export interface Verification {
  * A repair takes the owner's lock, as every write does, and examines the owner again under it. It raises counters,
  * never lowers them, and writes only what other rows determine.
  */
-export class Verifier<Q extends QuotaRow> implements Verification {
+export class Verifier<Q extends QuotaRow> {
   readonly channel: string
   private readonly store: LedgerStore<Q>
   private readonly rows: readonly Check[]
@@ -77,23 +55,26 @@ export class Verifier<Q extends QuotaRow> implements Verification {
     ]
   }
 
+  /**
+   * Verifies all rows, page by page. Each page reads one snapshot and locks nothing. The consumer sets the pace.
+   * @param signal aborts before the next statement, with an error
+   */
   async *pages(signal?: AbortSignal): AsyncGenerator<Page> {
     for (const part of this.parts(signal)) yield* part
   }
 
+  /** The same in two parts of about equal work, which may run concurrently. */
   parts(signal?: AbortSignal): readonly AsyncGenerator<Page>[] {
     return [this.pagesOf(this.rows, signal), this.pagesOf([this.owners], signal)]
   }
 
+  /** Returns the approximate numbers of rows, by their name. */
   async sizes(): Promise<Record<string, number>> {
     const { act, operation, change, event, owner } = this.store
     const tables = { acts: act, operations: operation, changes: change, events: event, owners: owner }
     const sizes: Record<string, number> = {}
-    for (const [what, { table }] of Object.entries(tables)) {
-      sizes[what] = await this.transactions.read(async (transaction) =>
-        approximateRows(transaction, table.replaceAll('`', '')),
-      )
-    }
+    for (const [what, { table }] of Object.entries(tables))
+      sizes[what] = await this.transactions.read(async (transaction) => approximateRows(transaction, bare(table)))
     return sizes
   }
 
@@ -101,10 +82,10 @@ export class Verifier<Q extends QuotaRow> implements Verification {
     for (const check of checks) {
       for (let after: Subject | undefined; ;) {
         const from = after
-        const { count, last, findings } = await this.look(signal, async (transaction) => check.page(transaction, from))
-        if (count > 0) yield { what: check.what, count, findings }
-        if (last === undefined) break
-        after = last
+        const page = await this.look(signal, async (transaction) => check.page(transaction, from))
+        if (page.count > 0 || page.findings.length > 0) yield page
+        if (page.last === undefined) break
+        after = page.last
       }
     }
   }
@@ -121,23 +102,24 @@ export class Verifier<Q extends QuotaRow> implements Verification {
     })
   }
 
+  /** Repairs the findings of a page whose right values can be derived. @returns the outcome of each */
   async repair(findings: readonly Finding[], requestId: string): Promise<Map<Finding, Repaired>> {
-    const repaired = new Map<Finding, Repaired>()
-    for (const finding of findings) if (finding.mend === undefined) repaired.set(finding, 'left')
+    const repaired = new Map<Finding, Repaired>(findings.map((finding) => [finding, 'left']))
     const mendable = findings.filter(({ mend }) => mend !== undefined)
-    for (const [ownerId, own] of groupBy(mendable, (finding) => finding.ownerId)) {
-      const after = await this.repairOwner(ownerId ?? 0, own, requestId)
-      for (const finding of own) repaired.set(finding, after.get(nameOf(finding)) ?? 'gone')
+    for (const [ownerId, own] of groupBy(mendable, (finding) => finding.ownerId ?? 0)) {
+      const done = await this.repairOwner(ownerId, own, requestId)
+      for (const finding of own)
+        repaired.set(finding, done === undefined ? 'left' : (done.get(nameOf(finding)) ?? 'gone'))
     }
     return repaired
   }
 
-  /** @returns the outcome of each finding under the lock, by its name */
+  /** @returns the outcome of each finding under the lock, by its name; undefined if the owner stays locked */
   private async repairOwner(
     ownerId: number,
     findings: readonly Finding[],
     requestId: string,
-  ): Promise<Map<string, Repaired>> {
+  ): Promise<Map<string, Repaired> | undefined> {
     const lockRow = findings.find(({ rule }) => rule === 'owner_row')
     try {
       if (lockRow !== undefined)
@@ -145,9 +127,8 @@ export class Verifier<Q extends QuotaRow> implements Verification {
       const done = await this.transactions.write(async (transaction) => this.mend(transaction, ownerId, requestId))
       return lockRow === undefined ? done : done.set(nameOf(lockRow), 'mended')
     } catch (error) {
-      // Another transaction keeps the owner's row locked.
       if (!(error instanceof StoreUnavailable) || error.fault !== 'conflict') throw error
-      return new Map(findings.map((finding) => [nameOf(finding), 'left']))
+      return undefined
     }
   }
 
@@ -160,15 +141,14 @@ export class Verifier<Q extends QuotaRow> implements Verification {
       if (mend !== undefined) mended.push(...(await mend(transaction)))
       done.set(nameOf(finding), mend === undefined || finding.remains === true ? 'left' : 'mended')
     }
-    const at = this.clock.now()
-    const changes = mended.map(({ quotaId, ownerId: owner, before, after }) => ({
+    const changes = mended.map(({ quotaId, before, after }) => ({
       quotaId,
-      ownerId: owner,
-      groupId: groupOf(owner) ?? null,
+      ownerId,
+      groupId: groupOf(ownerId) ?? null,
       action: 'reset' as const,
       actor: VERIFY,
       requestId,
-      at,
+      at: this.clock.now(),
       before: storedJson(before),
       after: storedJson(after),
     }))

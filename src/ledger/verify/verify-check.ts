@@ -1,33 +1,38 @@
-import { idFromStore } from '../../database/bytes.js'
-import { placeholders, type RawRow, type RowCodec, type Scalar } from '../../database/row-codec.js'
+import { BEFORE_EVERY_ID, bytesFromStore, bytesToStore, idFromStore } from '../../database/bytes.js'
+import type { Dialect, RawRow, RowCodec, Scalar } from '../../database/row-codec.js'
 import type { Transaction } from '../../database/transaction-runner.js'
 
-/** The rules that rows can violate; docs/run/verify-and-metrics.md says what each means and what to do. */
-export const RULES = [
-  'counters',
-  'totals',
-  'hold_due',
-  'owner_row',
-  'watermark',
-  'version',
-  'settings',
-  'overdrawn',
-  'passed',
-  'operation_act',
-  'operation_missing',
-  'operation_state',
-  'settled_once',
-  'allocations',
-  'hold',
-  'stray',
-  'act',
-  'plain_consume',
-  'key',
-  'key_index',
-  'change',
-  'event',
-] as const
-export type Rule = (typeof RULES)[number]
+const COPIES = 'two copies, of which one was changed: make it equal to the other'
+
+/**
+ * The rules that rows can violate, with what to do; docs/run/verify-and-metrics.md says what each means, and more of
+ * what to do.
+ */
+export const RULES = {
+  counters: '--repair raises both, and never lowers them',
+  totals: '--repair rebuilds hours and days since `begins_at`, unless totals and counter both show more than the acts',
+  hold_due: '--repair',
+  owner_row: '--repair; the next write creates it, too',
+  watermark: 'stop all instances, correct the clock, run the printed UPDATE, start, --repair',
+  version: 'look for a missing change, or for who wrote to the quota',
+  settings: 'find out what wrote to the quota, then set the expected value',
+  overdrawn: 'compare with the answers of the latest acts',
+  passed: 'set `passed` to the expected value',
+  operation_act: COPIES,
+  operation_missing: 'restore the missing rows from a backup',
+  operation_state: 'acts never change: set the operation to what they say',
+  settled_once: COPIES,
+  allocations: COPIES,
+  hold: 'open and missing: insert it with owner and end of the operation. Settled by an act: delete it',
+  stray: 'look for the operation in a backup. If it never existed, delete the row',
+  act: COPIES,
+  plain_consume: COPIES,
+  key: 'if no other act has the key: set it. Otherwise the key took effect twice; refund one',
+  key_index: 'create it again, as soon as no key has several acts',
+  change: 'compare with the act of its `request_id`',
+  event: 'events cannot be made again: tell whoever reads them',
+} as const
+export type Rule = keyof typeof RULES
 
 /** The place of an examined row within its table: its id, an owner, or a position. */
 export type Subject = string | number
@@ -35,7 +40,6 @@ export type Subject = string | number
 /** A repair of a quota, for its change record: members and values before and after. */
 export interface Mended {
   readonly quotaId: number
-  readonly ownerId: number
   readonly before: Readonly<Record<string, string | number | null>>
   readonly after: Readonly<Record<string, string | number | null>>
 }
@@ -43,17 +47,21 @@ export interface Mended {
 /** Writes the derived values. Runs under the owner's lock, on rows that were read under it. */
 export type Mend = (transaction: Transaction) => Promise<readonly Mended[]>
 
-/** A violation of an invariant by rows; or a note about a legal but notable state. */
-export interface Finding {
-  readonly rule: Rule
+/** The rows of a finding. */
+export interface About {
   /** The owner whose lock guards these rows; null if the rows do not determine it. */
   readonly ownerId: number | null
   /** The rows, in words: `quota 17 of owner 5`. */
   readonly where: string
-  readonly expected: string
-  readonly found: string
   /** SQL that shows the rows. */
   readonly show: string
+}
+
+/** A violation of an invariant by rows; or a note about a legal but notable state. */
+export interface Finding extends About {
+  readonly rule: Rule
+  readonly expected: string
+  readonly found: string
   readonly note?: true
   /** Repairs the rows; absent if other rows do not determine the right values, or nobody meets the damage. */
   readonly mend?: Mend
@@ -63,55 +71,113 @@ export interface Finding {
 
 /** A page of rows. */
 export interface Page {
+  /** The name of the rows: `operations`. */
+  readonly what: string
   /** The number of rows. */
   readonly count: number
   /** The last row, after which the next page begins; undefined on the last page. */
-  readonly last: Subject | undefined
+  readonly last?: Subject | undefined
   readonly findings: readonly Finding[]
 }
 
 /** A check of all rows of one kind in a channel. It reads page by page, each in one snapshot, and locks nothing. */
 export interface Check {
-  /** The name of the rows, for the summary: `operations`. */
-  readonly what: string
   page(transaction: Transaction, after: Subject | undefined): Promise<Page>
 }
 
-/** A condition in SQL that right rows fulfil. */
+/** A check of rows page by page of their ids. */
+export abstract class RowCheck implements Check {
+  /** The name of the rows. */
+  protected abstract readonly what: string
+  /** The maximum number of ids on a page. On SQLite, a statement blocks the event loop. */
+  protected abstract readonly size: Readonly<Record<Dialect, number>>
+  /** Before every id. */
+  protected readonly first: Subject = BEFORE_EVERY_ID
+
+  /** Statements for the next ids, `idsAfter`: of each table that has some. */
+  protected abstract ids(dialect: Dialect, size: number): readonly string[]
+
+  /** Examines the rows whose ids are after the first of a range, up to the second. */
+  protected abstract examine(transaction: Transaction, range: Range, isLast: boolean): Promise<readonly Finding[]>
+
+  async page(transaction: Transaction, after = this.first): Promise<Page> {
+    const size = this.size[transaction.dialect]
+    const start = typeof after === 'string' ? bytesToStore(after) : after
+    const sources = this.ids(transaction.dialect, size)
+    const ids = sources.map((source, n) => `SELECT id FROM (${source}) source${n}`).join(' UNION ')
+    const [page] = await transaction.rows(
+      `SELECT COUNT(*) AS n, MAX(id) AS last FROM (SELECT id FROM (${ids}) every_id ORDER BY id LIMIT ${size}) page`,
+      sources.map(() => start),
+    )
+    const count = Number(page?.['n'])
+    const last = page?.['last'] ?? start
+    const [end, place] =
+      typeof last === 'object' ? [bytesFromStore(last), idFromStore(last)] : [Number(last), Number(last)]
+    const findings = await this.examine(transaction, [start, end], count < size)
+    return { what: this.what, count, last: count < size ? undefined : place, findings }
+  }
+}
+
+/** The place before the rows of a page, and the last of them. */
+export type Range = readonly [after: Scalar, last: Scalar]
+
+/** A condition in SQL that right rows fulfil. Unknown is a violation. */
 export interface Condition {
   readonly rule: Rule
-  readonly right: string
   readonly expected: string
+  readonly right: string
 }
 
-/** The condition that a row violates one of these; unknown counts as a violation. */
-export function anyViolated(conditions: readonly Condition[]): string {
-  return `NOT COALESCE(${conditions.map(({ right }) => `(${right})`).join(' AND ')}, FALSE)`
+/** The tables of a statement by their aliases, of one letter each. */
+export type Tables = Readonly<Record<string, { column(property: string): string }>>
+
+/** The SQL of a text that names columns by properties: `o.ownerId` if `o` is the alias of a table. */
+export function sqlOf(tables: Tables, text: string): string {
+  return text.replace(/\b([a-z])\.([a-z]\w*)/gi, (whole, alias: string, property: string) => {
+    const table = tables[alias]
+    return table === undefined ? whole : `${alias}.${table.column(property)}`
+  })
 }
 
-/** Columns for a SELECT: expressions by name, and which conditions a row violates (`violated`). */
-export function columns(expressions: Readonly<Record<string, string>>, conditions: readonly Condition[]): string {
-  return [
-    ...Object.entries(expressions).map(([name, expression]) => `${expression} AS ${name}`),
-    ...conditions.map((one, n) => `${anyViolated([one])} AS wrong${n}`),
-  ].join(', ')
+/** A statement that finds the rows of a page that violate conditions, in texts of `sqlOf`. */
+export interface Search {
+  readonly tables: Tables
+  /** The columns that findings show. */
+  readonly shown: string
+  /** May contain further `withinPage`. */
+  readonly from: string
+  /** The id that makes the page. */
+  readonly id: string
+  readonly conditions: readonly Condition[]
 }
 
-/** The findings of a row selected by `columns`: all of its columns are shown. */
-export function violated(
-  conditions: readonly Condition[],
-  row: RawRow,
-  about: Pick<Finding, 'ownerId' | 'where' | 'show'>,
-): Finding[] {
-  const found = Object.entries(row)
-    .filter(([name, value]) => value !== null && !name.startsWith('wrong'))
-    .map(
-      ([name, value]) => `${name} ${typeof value === 'object' ? idFromStore(value) : String(value as string | number)}`,
-    )
-    .join(', ')
-  return conditions
-    .filter((_, n) => Number(row[`wrong${n}`]) === 1)
-    .map(({ rule, expected }) => ({ rule, ...about, expected, found }))
+/** The condition that an id is on the page. */
+export function withinPage(id: string): string {
+  return `${id} > ? AND ${id} <= ?`
+}
+
+/** Returns a finding for each condition that a row violates. */
+export async function search(
+  transaction: Transaction,
+  range: Range,
+  { tables, shown, from, id, conditions }: Search,
+  about: (row: RawRow) => About,
+): Promise<Finding[]> {
+  const violated = (some: readonly Condition[]): string =>
+    `NOT COALESCE(${some.map(({ right }) => `(${right})`).join(' AND ')}, FALSE)`
+  const wrong = conditions.map((one, n) => `${violated([one])} AS wrong${n}`).join(', ')
+  const text = `SELECT ${shown}, ${wrong} FROM ${from} WHERE ${withinPage(id)} AND ${violated(conditions)} ORDER BY ${id}`
+  const ranges = Array<Range>((text.split('?').length - 1) / 2).fill(range)
+  const rows = await transaction.rows(sqlOf(tables, text), ranges.flat())
+  return rows.flatMap((row) => {
+    const found = Object.entries(row)
+      .filter(([name, value]) => value !== null && !name.startsWith('wrong'))
+      .map(([name, value]) => `${name} ${typeof value === 'object' ? idFromStore(value) : String(value as Subject)}`)
+      .join(', ')
+    return conditions
+      .filter((_, n) => Number(row[`wrong${n}`]) === 1)
+      .map(({ rule, expected }) => ({ rule, ...about(row), expected, found }))
+  })
 }
 
 /** A column with an id that may be missing. */
@@ -119,45 +185,24 @@ export function idOf(value: unknown): number | null {
   return value === null ? null : Number(value)
 }
 
-/** Returns a function that names the columns of a table by its alias. */
-export function columnsOf<T extends object>(codec: RowCodec<T>, alias: string): (property: keyof T & string) => string {
-  return (property) => `${alias}.${codec.column(property)}`
-}
-
 /** A list of texts of this service, for SQL. */
 export function list(texts: readonly string[]): string {
   return texts.map((one) => `'${one}'`).join(', ')
 }
 
-/** A value in the text of a statement. */
-export function literal(value: Scalar): string {
-  if (Buffer.isBuffer(value)) return `X'${value.toString('hex')}'`
-  return typeof value === 'string' ? `'${value.replaceAll("'", "''")}'` : String(value)
+/** A name without its quotes. */
+export function bare(name: string): string {
+  return name.replaceAll('`', '')
 }
 
-/** A statement for people that shows rows. */
+/** A statement for people that shows the rows with a value. */
 export function showing<T extends object>(codec: RowCodec<T>, property: keyof T & string, value: unknown): string {
-  return `SELECT * FROM ${codec.table} WHERE ${codec.column(property)} = ${literal(codec.bind(property, value))};`.replaceAll(
-    '`',
-    '',
-  )
+  return bare(`SELECT * FROM ${codec.table} WHERE ${codec.column(property)} = ${literal(codec.bind(property, value))};`)
 }
 
-/** Reads some columns of the rows whose column `by` has one of the values. */
-export async function rowsBy<T extends object, K extends keyof T & string>(
-  transaction: Transaction,
-  codec: RowCodec<T>,
-  properties: readonly K[],
-  by: keyof T & string,
-  values: readonly Scalar[],
-): Promise<Pick<T, K>[]> {
-  if (values.length === 0) return []
-  const part = codec.part(properties)
-  const rows = await transaction.rows(
-    `SELECT ${part.columns} FROM ${codec.table} WHERE ${codec.column(by)} IN (${placeholders(values)})`,
-    values,
-  )
-  return rows.map((row) => part.decode(row))
+/** A number, or an id, in the text of a statement. */
+export function literal(value: Scalar): string {
+  return Buffer.isBuffer(value) ? `X'${value.toString('hex')}'` : String(value)
 }
 
 /** Returns a query for the next ids of a table or an index. */

@@ -10,40 +10,31 @@ import type { LedgerStore } from '../store/ledger-store.js'
 import type { Mistake, StoredQuota } from './verify-settings.js'
 
 /**
- * Compares the columns of members' counts with the quotas that they follow (contract, §13). They are a copy, for lists;
- * a copy that is known to be outdated is not compared.
+ * Compares the columns of members' counts with the quotas that they follow (contract, §13), which are a copy for lists;
+ * one that is known to be outdated is not compared.
+ * @returns the mistakes by the id of the count
  */
-export class CopyCheck<Q extends QuotaRow> {
-  private readonly groups: GroupStore<Q>
-
-  constructor(private readonly store: LedgerStore<Q>) {
-    this.groups = new GroupStore(store)
+export async function wrongCopies<Q extends QuotaRow>(
+  transaction: Transaction,
+  store: LedgerStore<Q>,
+  quotas: readonly StoredQuota[],
+  now: Instant,
+): Promise<ReadonlyMap<number, readonly Mistake[]>> {
+  const counts = quotas.filter(({ follows }) => follows !== null)
+  if (counts.length === 0) return new Map()
+  const ids = [...new Set(counts.map(({ follows }) => follows ?? 0))]
+  const followed = new Map((await store.quotasById(transaction, ids)).map((quota) => [quota.id, quota]))
+  for (const quota of followed.values()) roll(quota, now)
+  const owners = [...new Set(counts.map(({ ownerId }) => ownerId))]
+  const chains = await new GroupStore(store).chainsOf(transaction, owners)
+  const mistakesOf = (count: StoredQuota): Mistake[] => {
+    const [quota, groupId] = [followed.get(count.follows ?? 0), count.groupId ?? 0]
+    if (quota === undefined || quota.per !== 'member' || quota.ownerId !== groupOwner(groupId))
+      return [{ rule: 'settings', expected: 'a quota of its group that it follows', found: 'none' }]
+    if (count.copiesVersion !== quota.copiesVersion) return []
+    return differences(count, quota, chains.get(count.ownerId)?.includes(groupId) === true, now)
   }
-
-  async wrong(
-    transaction: Transaction,
-    quotas: readonly StoredQuota[],
-    now: Instant,
-  ): Promise<ReadonlyMap<StoredQuota, readonly Mistake[]>> {
-    const counts = quotas.filter(({ follows }) => follows !== null)
-    const mistakes = new Map<StoredQuota, Mistake[]>()
-    if (counts.length === 0) return mistakes
-    const ids = [...new Set(counts.flatMap(({ follows }) => follows ?? []))]
-    const followed = new Map((await this.store.quotasById(transaction, ids)).map((quota) => [quota.id, quota]))
-    for (const quota of followed.values()) roll(quota, now)
-    const chains = await this.groups.chainsOf(transaction, [...new Set(counts.map(({ ownerId }) => ownerId))])
-    for (const count of counts) {
-      const quota = followed.get(count.follows ?? 0)
-      if (quota === undefined || quota.per !== 'member' || quota.ownerId !== groupOwner(count.groupId ?? 0))
-        mistakes.set(count, [{ rule: 'settings', expected: 'a quota of its group that it follows', found: 'none' }])
-      else if (count.copiesVersion === quota.copiesVersion)
-        mistakes.set(
-          count,
-          differences(count, quota, chains.get(count.ownerId)?.includes(count.groupId ?? 0) === true, now),
-        )
-    }
-    return mistakes
-  }
+  return new Map(counts.map((count) => [count.id, mistakesOf(count)]))
 }
 
 /** The settings of an up-to-date count that are not what they follow. */

@@ -1,5 +1,6 @@
 import type { Clock } from '../../common/clock.js'
 import { TimeSlice } from '../../common/time-slice.js'
+import { instantFromStore } from '../../database/column.js'
 import { type Dialect, placeholders } from '../../database/row-codec.js'
 import type { Transaction } from '../../database/transaction-runner.js'
 import { ROLLING_QUOTA } from '../../domain/quota.js'
@@ -19,29 +20,13 @@ import { LIVE_OF_OWNER, type LedgerStore } from '../store/ledger-store.js'
 import { dayText, type OwnedQuota, TotalsRebuild, type UnequalDay, wholeFrom } from '../totals/totals-rebuild.js'
 import { TotalsStore } from '../totals/totals-store.js'
 import { everyPage, LedgerSums, type LedgerSum, type Running } from './ledger-sums.js'
-import {
-  type Check,
-  type Finding,
-  idsAfter,
-  type Mend,
-  type Page,
-  rowsBy,
-  showing,
-  type Subject,
-} from './verify-check.js'
+import * as check from './verify-check.js'
+import { wrongCopies } from './verify-copies.js'
 import { eventsCompleteFrom, oldestChange } from './verify-events.js'
-import {
-  contradictions,
-  MAX_SKEW_MS,
-  type Mistake,
-  RecordedChanges,
-  type StoredQuota,
-  unrecorded,
-  wrongPassed,
-  wrongVersion,
-} from './verify-settings.js'
-import { CopyCheck } from './verify-copies.js'
+import * as settings from './verify-settings.js'
 import { windowDifference } from './verify-windows.js'
+
+type StoredQuota = settings.StoredQuota
 
 /** The number of owners on a page. */
 const OWNERS = 50
@@ -60,13 +45,24 @@ interface ShouldBe {
   readonly whole: boolean
 }
 
+/** What changes and events say of a quota. */
+interface History {
+  readonly quota: StoredQuota
+  readonly mistakes: readonly settings.Mistake[]
+  readonly changes: settings.RecordedChanges
+  /** A time at or before the beginning of the current count; 0 if no threshold was passed in it. */
+  readonly began: Instant
+  /** The thresholds that events of the current count tell of; undefined if some may have been removed. */
+  readonly told: Set<number> | undefined
+  /** The number of events of changes. */
+  events: number
+}
+
 /** Checks owners: their lock row, and each quota's counters against the ledger, settings and thresholds. */
-export class QuotaCheck<Q extends QuotaRow> implements Check {
-  readonly what = 'owners'
+export class QuotaCheck<Q extends QuotaRow> implements check.Check {
   private readonly sums: LedgerSums<Q>
   private readonly totals: TotalsStore<Q>
   private readonly rebuild: TotalsRebuild<Q>
-  private readonly copies: CopyCheck<Q>
 
   constructor(
     private readonly store: LedgerStore<Q>,
@@ -75,75 +71,73 @@ export class QuotaCheck<Q extends QuotaRow> implements Check {
     this.sums = new LedgerSums(store)
     this.totals = new TotalsStore(store)
     this.rebuild = new TotalsRebuild(store)
-    this.copies = new CopyCheck(store)
   }
 
   /** Groups come first, since their ids are negative. A page has owners of one kind, whose totals do not overlap. */
-  async page(transaction: Transaction, after: Subject = Number.MIN_SAFE_INTEGER): Promise<Page> {
+  async page(transaction: Transaction, after: check.Subject = Number.MIN_SAFE_INTEGER): Promise<check.Page> {
     const { quota } = this.store
     const from = quota.readBy(transaction.dialect, LIVE_OF_OWNER)
-    const rows = await transaction.rows(idsAfter(quota, from, 'ownerId', OWNERS), [after])
+    const rows = await transaction.rows(check.idsAfter(quota, from, 'ownerId', OWNERS), [after])
     const found = rows.map((row) => Number(row['id']))
     const [first = 0] = found
     const ownerIds = found.filter((ownerId) => ownerId < 0 === first < 0)
-    if (ownerIds.length === 0) return { count: 0, last: undefined, findings: [] }
-    const last = found.length < OWNERS && ownerIds.length === found.length ? undefined : ownerIds.at(-1)
-    return { count: ownerIds.length, last, findings: await this.examine(transaction, ownerIds) }
+    const isLast = found.length < OWNERS && ownerIds.length === found.length
+    const findings = ownerIds.length === 0 ? [] : await this.examine(transaction, ownerIds)
+    return { what: 'owners', count: ownerIds.length, last: isLast ? undefined : ownerIds.at(-1), findings }
   }
 
   /**
    * Examines owners: in a snapshot, or one owner under its lock.
    * @param ownerIds ascending
    */
-  async examine(transaction: Transaction, ownerIds: readonly number[]): Promise<Finding[]> {
+  async examine(transaction: Transaction, ownerIds: readonly number[]): Promise<check.Finding[]> {
     const now = this.clock.now()
     const quotas = await this.quotas(transaction, ownerIds)
     const findings = await this.owners(transaction, ownersToLock(ownerIds, quotas))
     const mayExceed = await this.settings(transaction, ownerIds, quotas, findings)
-    const running = new Map(quotas.map((one) => [one.id, runningOf(one)]))
-    const sums = await this.sums.of(transaction, ownerIds, running, now)
+    const sums = await this.sums.of(transaction, ownerIds, quotas.map(runningOf), now)
     const state = await this.totals.state(transaction)
-    const unequal = new Map<number, UnequalDay>()
-    for (const day of (await this.rebuild.unequalDays(transaction, ownerIds, now)).reverse())
-      unequal.set(day.quotaId, day)
+    const days = await this.rebuild.unequalDays(transaction, ownerIds, now)
     const slice = new TimeSlice()
     for (const quota of quotas) {
       if (slice.spent) await slice.next()
       const sum = sums.get(quota.id)
       if (sum === undefined) continue
       const should = await this.shouldBe(transaction, quota, sum, state)
-      findings.push(...this.totalsOf(quota, sum, should, state, unequal.get(quota.id)))
+      const unequal = days.find(({ quotaId }) => quotaId === quota.id)
+      findings.push(...this.totalsOf(quota, sum, should, state, unequal))
       const wrong =
         quota.quotaType === ROLLING_QUOTA
           ? this.windowCounters(quota, sum.window, state)
           : this.counters(quota, sum, should.used)
       const counted = [...wrong, ...this.holdDue(quota, sum)]
       findings.push(...counted)
-      if (counted.length === 0 && this.exceedsTotal(quota))
-        findings.push(this.overdrawn(quota, mayExceed.has(quota.id)))
+      if (counted.length === 0) findings.push(...this.overdrawn(quota, mayExceed.has(quota.id)))
     }
     return findings
   }
 
+  /** Reads windows as text, since unreadable ones are findings. */
   private async quotas(transaction: Transaction, ownerIds: readonly number[]): Promise<StoredQuota[]> {
     const { quota } = this.store
-    const parts = ['id', 'ownerId', ...quota.inserted.filter((name) => name !== 'window' && name !== 'labelSearch')]
-    const rows = (await rowsBy(transaction, quota, parts as never[], 'ownerId', ownerIds)) as unknown as QuotaRow[]
-    const rolling = rows.filter(({ quotaType }) => quotaType === ROLLING_QUOTA).map(({ id }) => id)
-    const windows = new Map<number, RollingWindow | undefined>()
-    for (const ids of chunks(rolling)) {
-      // As text, since unreadable ones are findings.
-      const texts = await transaction.rows(
-        `SELECT ${quota.column('id')} AS id, ${quota.column('window')} AS counts FROM ${quota.table} WHERE ${quota.column('id')} IN (${placeholders(ids)})`,
-        ids,
-      )
-      for (const { id, counts } of texts) windows.set(Number(id), readable(counts as string | null))
-    }
-    return rows.map((row) => ({ ...row, window: row.quotaType === ROLLING_QUOTA ? windows.get(row.id) : null }))
+    const names = ['id', 'ownerId', ...quota.inserted.filter((name) => name !== 'window' && name !== 'labelSearch')]
+    const part = quota.part(names as never[])
+    const rows = await transaction.rows(
+      `SELECT ${part.columns}, ${quota.column('window')} AS text_of_window FROM ${quota.table} ` +
+        `WHERE ${quota.column('ownerId')} IN (${placeholders(ownerIds)})`,
+      ownerIds,
+    )
+    return rows.map((row) => {
+      const one = part.decode(row) as unknown as QuotaRow
+      return {
+        ...one,
+        window: one.quotaType === ROLLING_QUOTA ? readable(row['text_of_window'] as string | null) : null,
+      }
+    })
   }
 
   /** Finds owners without a lock row. */
-  private async owners(transaction: Transaction, ownerIds: readonly number[]): Promise<Finding[]> {
+  private async owners(transaction: Transaction, ownerIds: readonly number[]): Promise<check.Finding[]> {
     const standing = new Set(await this.store.existingOwnerIds(transaction, ownerIds))
     return ownerIds
       .filter((ownerId) => !standing.has(ownerId))
@@ -153,7 +147,7 @@ export class QuotaCheck<Q extends QuotaRow> implements Check {
         where: `owner ${ownerId}`,
         expected: 'a row to be locked',
         found: 'none',
-        show: showing(this.store.owner, 'ownerId', ownerId),
+        show: check.showing(this.store.owner, 'ownerId', ownerId),
         // Created before the lock is taken.
         mend: async () => Promise.resolve([]),
       }))
@@ -167,43 +161,34 @@ export class QuotaCheck<Q extends QuotaRow> implements Check {
     transaction: Transaction,
     ownerIds: readonly number[],
     quotas: readonly StoredQuota[],
-    findings: Finding[],
+    findings: check.Finding[],
   ): Promise<Set<number>> {
     const oldest = await oldestChange(transaction, this.store)
     const eventsFrom = await eventsCompleteFrom(transaction, this.store)
     const from = Math.max(eventsFrom, oldest + 1)
     const recorded = await this.changes(transaction, ownerIds, from)
-    const changesOf = ({ id }: StoredQuota): RecordedChanges => recorded.get(id) ?? new RecordedChanges(from)
-    const mistakes = new Map(quotas.map((quota) => [quota, contradictions(quota)]))
-    const sane = quotas.filter((quota) => mistakes.get(quota)?.length === 0)
-    const began = new Map<StoredQuota, Instant>()
-    for (const quota of sane) if (passedOf(quota).size > 0) began.set(quota, changesOf(quota).countBegan(quota))
-    const complete = [...began].filter(([, at]) => at >= eventsFrom)
-    const told = await this.toldThresholds(transaction, complete)
-    const events = await this.eventsOfChanges(
-      transaction,
-      quotas.filter((one) => changesOf(one).recent > 0),
-      from,
-    )
+    const histories = quotas.map((quota): History => {
+      const changes = recorded.get(quota.id) ?? new settings.RecordedChanges(from)
+      const mistakes = settings.contradictions(quota)
+      const began = mistakes.length === 0 && passedOf(quota).size > 0 ? changes.countBegan(quota) : 0
+      return { quota, mistakes, changes, began, told: began >= eventsFrom ? new Set() : undefined, events: 0 }
+    })
+    await this.events(transaction, histories, from)
+    const copies = await wrongCopies(transaction, this.store, quotas, this.clock.now())
     const mayExceed = new Set<number>()
-    const copies = await this.copies.wrong(transaction, quotas, this.clock.now())
-    for (const quota of quotas) {
-      const changes = changesOf(quota)
+    for (const { quota, mistakes, changes, told, events } of histories) {
       // What a count follows may have been lowered.
       if (changes.mayExceed || !changes.created) mayExceed.add(quota.id)
-      const [expected, found] = [changes.recent, events.get(quota.id) ?? 0]
-      const all: Mistake[] = [
-        ...(mistakes.get(quota) ?? []),
-        ...unrecorded(quota, changes),
-        ...(copies.get(quota) ?? []),
-        ...wrongVersion(quota, changes, oldest),
-        ...wrongPassed(quota, told.get(quota)),
+      const since = `${changes.recent} events of its changes since ${formatInstant(from)}`
+      const all: readonly settings.Mistake[] = [
+        ...mistakes,
+        ...settings.unrecorded(quota, changes),
+        ...(copies.get(quota.id) ?? []),
+        ...settings.wrongVersion(quota, changes, oldest),
+        ...settings.wrongPassed(quota, told),
+        ...(changes.recent === events ? [] : [{ rule: 'event', expected: since, found: String(events) } as const]),
       ]
-      if (expected !== found) {
-        const since = formatInstant(from)
-        all.push({ rule: 'event', expected: `${expected} events of its changes since ${since}`, found: String(found) })
-      }
-      for (const mistake of all) findings.push(this.finding(quota, mistake.rule, mistake.expected, mistake.found))
+      for (const { rule, expected, found } of all) findings.push(this.finding(quota, rule, expected, found))
       // A repair takes nothing away by an opening balance that another row contradicts.
       quota.openingUsed = Math.min(quota.openingUsed, Number(changes.values.get('opening_used') ?? Infinity))
     }
@@ -214,77 +199,62 @@ export class QuotaCheck<Q extends QuotaRow> implements Check {
     transaction: Transaction,
     ownerIds: readonly number[],
     from: Instant,
-  ): Promise<Map<number, RecordedChanges>> {
+  ): Promise<Map<number, settings.RecordedChanges>> {
     const { change } = this.store
     const { dialect } = transaction
     const part = change.part(['id', 'quotaId', 'ownerId', 'action', 'actor', 'at', 'before', 'after'])
-    const [ownerId, id, size] = [change.column('ownerId'), change.column('id'), CHANGES[dialect]]
-    const recorded = new Map<number, RecordedChanges>()
+    const [key, id, size] = [change.column('ownerId'), change.column('id'), CHANGES[dialect]]
+    const recorded = new Map<number, settings.RecordedChanges>()
     const slice = new TimeSlice()
     const owners = { after: (ownerIds[0] ?? 0) - 1, last: ownerIds.at(-1) ?? -1 }
-    await everyPage(owners, size, async (range, values) => {
+    await everyPage(owners, size, { key, id }, async (range, values) => {
       const rows = await transaction.rows(
-        `SELECT ${part.columns} FROM ${change.readBy(dialect, ['ownerId', 'id'])} WHERE ${range(ownerId, id)} ORDER BY ${ownerId}, ${id} LIMIT ${size}`,
+        `SELECT ${part.columns} FROM ${change.readBy(dialect, ['ownerId', 'id'])} WHERE ${range} ORDER BY ${key}, ${id} LIMIT ${size}`,
         values,
       )
-      let end: { ownerId: number; id: number } | undefined
+      let end: { key: number; id: number } | undefined
       for (const row of rows) {
         if (slice.spent) await slice.next()
         const one = part.decode(row)
+        end = { key: one.ownerId, id: one.id }
         // A change of a group has no quota.
-        if (one.quotaId !== null) {
-          const known = recorded.get(one.quotaId) ?? new RecordedChanges(from)
-          known.add(one)
-          recorded.set(one.quotaId, known)
-        }
-        end = { ownerId: one.ownerId, id: one.id }
+        if (one.quotaId === null) continue
+        const known = recorded.get(one.quotaId) ?? new settings.RecordedChanges(from)
+        known.add(one)
+        recorded.set(one.quotaId, known)
       }
       return { read: rows.length, end }
     })
     return recorded
   }
 
-  /** The thresholds that events of the current counts tell of. */
-  private async toldThresholds(
-    transaction: Transaction,
-    began: readonly (readonly [StoredQuota, Instant])[],
-  ): Promise<ReadonlyMap<StoredQuota, ReadonlySet<number>>> {
+  /** Reads the number of events of changes since a time, and the thresholds that events of current counts tell of. */
+  private async events(transaction: Transaction, histories: readonly History[], from: Instant): Promise<void> {
     const { event } = this.store
-    const part = event.part(['quotaId', 'at', 'data'])
-    const told = new Map(began.map(([quota, at]) => [quota.id, { quota, at, thresholds: new Set<number>() }]))
-    for (const some of chunks([...told.values()].sort((a, b) => a.at - b.at))) {
-      const rows = await transaction.rows(
-        `SELECT ${part.columns} FROM ${event.readBy(transaction.dialect, ['quotaId', 'type', 'position'])} WHERE ${event.column('quotaId')} IN (${placeholders(some)}) ` +
-          `AND ${event.column('type')} = 'quota.threshold_reached' AND ${event.column('at')} >= ?`,
-        [...some.map(({ quota }) => quota.id), event.bind('at', some[0]?.at)],
-      )
-      for (const row of rows) {
-        const { quotaId, at, data } = part.decode(row)
-        const known = told.get(quotaId ?? 0)
-        if (known === undefined || at < known.at) continue
-        for (const threshold of crossedIn(data)) known.thresholds.add(threshold)
+    const wanted = histories.filter(({ changes, told }) => changes.recent > 0 || told !== undefined)
+    const byId = new Map(wanted.map((history) => [history.quota.id, history]))
+    for (let start = 0; start < wanted.length; start += QUOTAS) {
+      const some = wanted.slice(start, start + QUOTAS)
+      const first = Math.min(...some.map(({ told, began }) => (told === undefined ? Infinity : began)), from)
+      const text =
+        'SELECT e.quotaId AS quota_id, CASE WHEN e.changeId IS NULL THEN e.seq END AS one, MAX(e.at) AS at, ' +
+        'MAX(CASE WHEN e.changeId IS NULL THEN e.data END) AS told, COUNT(*) AS n ' +
+        `FROM ${event.readBy(transaction.dialect, ['quotaId', 'position'], 'e')} ` +
+        `WHERE e.quotaId IN (${placeholders(some)}) AND e.at >= CASE WHEN e.changeId IS NULL THEN ? ELSE ? END ` +
+        `AND (e.changeId IS NOT NULL OR e.type = 'quota.threshold_reached') GROUP BY e.quotaId, one`
+      const since = [event.bind('at', first), event.bind('at', from)]
+      const rows = await transaction.rows(check.sqlOf({ e: event }, text), [
+        ...some.map(({ quota }) => quota.id),
+        ...since,
+      ])
+      for (const { quota_id: quotaId, one, at, told, n } of rows) {
+        const history = byId.get(Number(quotaId))
+        if (history === undefined) continue
+        if (one !== null && instantFromStore(at as string) >= history.began)
+          for (const threshold of crossedIn(told as string)) history.told?.add(threshold)
+        if (one === null && history.changes.recent > 0) history.events = Number(n)
       }
     }
-    return new Map([...told.values()].map(({ quota, thresholds }) => [quota, thresholds]))
-  }
-
-  /** The numbers of events of changes since a time. */
-  private async eventsOfChanges(
-    transaction: Transaction,
-    quotas: readonly StoredQuota[],
-    from: Instant,
-  ): Promise<ReadonlyMap<number, number>> {
-    const { event } = this.store
-    const [quotaId, numbers] = [event.column('quotaId'), new Map<number, number>()]
-    for (const some of chunks(quotas)) {
-      const rows = await transaction.rows(
-        `SELECT ${quotaId} AS quota_id, COUNT(*) AS n FROM ${event.readBy(transaction.dialect, ['quotaId', 'position'])} ` +
-          `WHERE ${quotaId} IN (${placeholders(some)}) AND ${event.column('changeId')} IS NOT NULL AND ${event.column('at')} >= ? GROUP BY ${quotaId}`,
-        [...some.map(({ id }) => id), event.bind('at', from)],
-      )
-      for (const row of rows) numbers.set(Number(row['quota_id']), Number(row['n']))
-    }
-    return numbers
   }
 
   /**
@@ -297,7 +267,7 @@ export class QuotaCheck<Q extends QuotaRow> implements Check {
     { used: ofRows, totalled }: LedgerSum,
     state: LedgerStateRow,
   ): Promise<ShouldBe> {
-    const whole = state.beginsAt === null || quota.createdAt >= state.beginsAt + MAX_SKEW_MS
+    const whole = state.beginsAt === null || quota.createdAt >= state.beginsAt + settings.MAX_SKEW_MS
     if (whole) return { whole, used: ofRows }
     // A window is not the sum of its count, so it does not confirm these totals.
     if (quota.window !== null) return { whole, used: Math.max(ofRows, totalled ?? 0) }
@@ -323,31 +293,27 @@ export class QuotaCheck<Q extends QuotaRow> implements Check {
     { used, whole }: ShouldBe,
     state: LedgerStateRow,
     unequal: UnequalDay | undefined,
-  ): Finding[] {
+  ): check.Finding[] {
     if (totalled === undefined) return []
-    const again: Mend = async (transaction) => {
+    const mend: check.Mend = async (transaction) => {
       const locked = await this.totals.lockState(transaction)
       await this.rebuild.make(transaction, owned(quota), locked, this.clock.now())
-      const told = (text: string): { mended: string } => ({ mended: `totals: ${text}` })
-      const { id: quotaId, ownerId } = quota
-      return [{ quotaId, ownerId, before: told(`${totalled} used`), after: told('rebuilt from the acts') }]
+      const before = { mended: `totals: ${totalled} used` }
+      return [{ quotaId: quota.id, before, after: { mended: 'totals: rebuilt from the acts' } }]
     }
-    const finding = (expected: string, found: string, mendable: boolean): Finding[] => [
-      { ...this.finding(quota, 'totals', expected, found), ...(mendable ? { mend: again } : {}) },
+    const finding = (expected: string, found: string, mendable: boolean): check.Finding[] => [
+      { ...this.finding(quota, 'totals', expected, found), ...(mendable ? { mend } : {}) },
     ]
+    const found = `${totalled} added up`
     if (totalled !== used)
-      return finding(`${used} used, as the acts say`, `${totalled} added up`, quota.used <= used || totalled <= used)
+      return finding(`${used} used, as the acts say`, found, quota.used <= used || totalled <= used)
     if (whole && everTotalled !== ever)
       return finding(`${ever} used in all counts, as the acts say`, `${everTotalled} added up`, everTotalled < ever)
-    if (totalled < ofRows)
-      return finding(`at least ${ofRows} used, as the acts that are left say`, `${totalled} added up`, false)
+    if (totalled < ofRows) return finding(`at least ${ofRows} used, as the acts that are left say`, found, false)
     if (unequal === undefined) return []
     const { day, ofHours, ofDay } = unequal
-    return finding(
-      `hours of ${dayText(day)} that add up to its day`,
-      `${ofHours}; day ${ofDay}`,
-      day >= wholeFrom(state),
-    )
+    const expected = `hours of ${dayText(day)} that add up to its day`
+    return finding(expected, `${ofHours}; day ${ofDay}`, day >= wholeFrom(state))
   }
 
   /**
@@ -355,107 +321,96 @@ export class QuotaCheck<Q extends QuotaRow> implements Check {
    * lowers them: acts may be missing. A cap that has counted more than 2^53-1 is not compared: its counter stopped
    * there (contract, §9), so that the rows no longer determine it.
    */
-  private counters(quota: StoredQuota, { used: ofRows, reserved }: LedgerSum, should: number): Finding[] {
+  private counters(quota: StoredQuota, { used: ofRows, reserved }: LedgerSum, should: number): check.Finding[] {
     if (quota.cap !== null && should > Number.MAX_SAFE_INTEGER) return []
     const used = Math.max(should, ofRows)
-    const atLeast = should < ofRows
-    if ((atLeast ? quota.used >= used : quota.used === used) && quota.reserved === reserved) return []
+    const isRight = (is: Counters): boolean =>
+      (should < ofRows ? is.used >= used : is.used === used) && is.reserved === reserved
+    if (isRight(quota)) return []
     const raised = { used: Math.max(quota.used, ofRows), reserved: Math.max(quota.reserved, reserved) }
-    const raises = raised.used > quota.used || raised.reserved > quota.reserved
-    const finding = this.finding(
-      quota,
-      'counters',
-      `${atLeast ? 'at least ' : ''}${counted(used, reserved)}`,
-      counted(quota.used, quota.reserved),
-    )
-    const right = (atLeast ? raised.used >= used : raised.used === used) && raised.reserved === reserved
-    return [{ ...finding, ...(raises ? { mend: this.setTo(quota, raised, raised), remains: !right } : {}) }]
+    const expected = `${should < ofRows ? 'at least ' : ''}${counted({ used, reserved })}`
+    const finding = this.finding(quota, 'counters', expected, counted(quota))
+    if (raised.used === quota.used && raised.reserved === quota.reserved) return [finding]
+    return [{ ...finding, mend: this.setTo(quota, raised), remains: !isRight(raised) }]
   }
 
   /**
    * Compares a rolling cap slot by slot with the rows. Slots that are about to leave the window are not compared, since
    * clocks differ.
    */
-  private windowCounters(quota: StoredQuota, ofRows: RollingWindow | null, state: LedgerStateRow): Finding[] {
+  private windowCounters(quota: StoredQuota, ofRows: RollingWindow | null, state: LedgerStateRow): check.Finding[] {
     // `settings` reports a missing window length.
     if (ofRows === null) return []
     const from = this.clock.now() + LEAVING_MS
     const removed = (until: Instant): boolean =>
-      state.beginsAt !== null && until - 2 * (quota.windowSeconds ?? 0) * 1000 < state.beginsAt + MAX_SKEW_MS
+      state.beginsAt !== null && until - 2 * (quota.windowSeconds ?? 0) * 1000 < state.beginsAt + settings.MAX_SKEW_MS
     const stored = quota.window ?? EMPTY_WINDOW
     const later = withoutPast(stored, from)
     const { should, raised, certain } = windowDifference(later, withoutPast(ofRows, from), removed)
     const [wanted, is, best] = [should, later, raised].map(formatWindow)
-    const sums = sumOf(stored)
-    const summed = sums.used === quota.used && sums.reserved === quota.reserved
-    if (quota.window !== undefined && wanted === is && summed) return []
-    const found =
-      quota.window === undefined
-        ? 'unreadable window_counts'
-        : `${windowText(later)}; ${counted(quota.used, quota.reserved)}`
-    const finding = this.finding(quota, 'counters', windowText(should), found)
+    if (quota.window !== undefined && wanted === is && isEqual(sumOf(stored), quota)) return []
+    const text = quota.window === undefined ? 'unreadable window_counts' : `${windowText(later)}; ${counted(quota)}`
+    const finding = this.finding(quota, 'counters', windowText(should), text)
     const window = [...stored.filter(({ until }) => until <= from), ...raised]
     const after = sumOf(window)
     // An unreadable window stops all requests of the owner, so it is replaced.
-    const [used, reserved] = quota.window === undefined ? [0, 0] : [quota.used, quota.reserved]
-    const counters = { used: Math.max(after.used, used), reserved: Math.max(after.reserved, reserved) }
-    const raises = best !== is || counters.used > used || counters.reserved > reserved
-    if (!raises && quota.window !== undefined) return [finding]
-    const remains = !certain || best !== wanted || counters.used !== after.used || counters.reserved !== after.reserved
-    return [{ ...finding, mend: this.setTo(quota, { ...counters, window }, counters), remains }]
+    const least = quota.window === undefined ? { used: 0, reserved: 0 } : quota
+    const raisedTo = { used: Math.max(after.used, least.used), reserved: Math.max(after.reserved, least.reserved) }
+    if (quota.window !== undefined && best === is && isEqual(raisedTo, quota)) return [finding]
+    const remains = !certain || best !== wanted || !isEqual(raisedTo, after)
+    return [{ ...finding, mend: this.setTo(quota, { ...raisedTo, window }), remains }]
   }
 
-  private holdDue(quota: StoredQuota, { firstHoldAt: due }: LedgerSum): Finding[] {
+  private holdDue(quota: StoredQuota, { firstHoldAt: due }: LedgerSum): check.Finding[] {
     if (due === null || (quota.holdDueAt !== null && quota.holdDueAt <= due)) return []
-    const was = quota.holdDueAt === null ? null : formatInstant(quota.holdDueAt)
-    const is = formatInstant(due)
-    const mend = this.setTo(quota, { holdDueAt: due }, { hold_due_at: is }, { hold_due_at: was })
-    return [{ ...this.finding(quota, 'hold_due', `${is} or before`, was ?? 'none'), mend }]
+    const found = quota.holdDueAt === null ? 'none' : formatInstant(quota.holdDueAt)
+    const finding = this.finding(quota, 'hold_due', `${formatInstant(due)} or before`, found)
+    return [{ ...finding, mend: this.setTo(quota, { holdDueAt: due }) }]
   }
 
-  private setTo(
-    { id: quotaId, ownerId, used, reserved }: StoredQuota,
-    values: Partial<Pick<QuotaRow, 'used' | 'reserved' | 'holdDueAt' | 'window'>>,
-    after: Awaited<ReturnType<Mend>>[number]['after'],
-    before: Awaited<ReturnType<Mend>>[number]['before'] = { used, reserved },
-  ): Mend {
-    const { quota } = this.store
+  private setTo(quota: StoredQuota, values: Partial<Counters & Pick<QuotaRow, 'holdDueAt' | 'window'>>): check.Mend {
+    const codec = this.store.quota
     const names = Object.keys(values) as (keyof typeof values)[]
+    const told = ({ used, reserved, holdDueAt }: Partial<StoredQuota>): check.Mended['before'] =>
+      'holdDueAt' in values
+        ? { hold_due_at: holdDueAt == null ? null : formatInstant(holdDueAt) }
+        : { used: used ?? 0, reserved: reserved ?? 0 }
     return async (transaction) => {
       await transaction.execute(
-        `UPDATE ${quota.table} SET ${names.map((name) => `${quota.column(name)} = ?`).join(', ')} WHERE ${quota.column('id')} = ?`,
-        [...names.map((name) => quota.bind(name, values[name])), quotaId],
+        `UPDATE ${codec.table} SET ${names.map((name) => `${codec.column(name)} = ?`).join(', ')} WHERE ${codec.column('id')} = ?`,
+        [...names.map((name) => codec.bind(name, values[name])), quota.id],
       )
-      return [{ quotaId, ownerId, before, after }]
+      return [{ quotaId: quota.id, before: told(quota), after: told({ ...quota, ...values }) }]
     }
   }
 
-  /** Returns whether the quota currently counts more than its total, which only an observe cap may. */
-  private exceedsTotal({ cap, total, used, reserved, window }: StoredQuota): boolean {
-    if (cap === 'observe') return false
-    const now = window == null ? { used, reserved } : sumOf(withoutPast(window, this.clock.now()))
-    return now.used + now.reserved > total
+  /** Finds that the quota currently counts more than its total, which only an observe cap may. */
+  private overdrawn(quota: StoredQuota, isLegal: boolean): check.Finding[] {
+    const { cap, total, window } = quota
+    const { used, reserved } = window == null ? quota : sumOf(withoutPast(window, this.clock.now()))
+    if (cap === 'observe' || used + reserved <= total) return []
+    const expected = `no more than its total, ${isLegal ? 'unless that was lowered' : 'which nobody lowered'}`
+    const finding = this.finding(quota, 'overdrawn', expected, `${counted(quota)} of ${total}`)
+    return [isLegal ? { ...finding, note: true } : finding]
   }
 
-  private overdrawn(quota: StoredQuota, legal: boolean): Finding {
-    const found = `${counted(quota.used, quota.reserved)} of ${quota.total}`
-    if (!legal) return this.finding(quota, 'overdrawn', 'no more than its total, which nobody lowered', found)
-    return { ...this.finding(quota, 'overdrawn', 'no more than its total, unless that was lowered', found), note: true }
-  }
-
-  private finding({ id, ownerId }: StoredQuota, rule: Finding['rule'], expected: string, found: string): Finding {
+  private finding({ id, ownerId }: StoredQuota, rule: check.Rule, expected: string, found: string): check.Finding {
     const { quota, act, allocation, change, event, usageTotal } = this.store
-    const more =
-      rule === 'counters'
-        ? `${showing(act, 'plainQuotaId', id)} ${showing(allocation, 'quotaId', id)}`
-        : rule === 'totals'
-          ? showing(usageTotal, 'quotaId', id)
-          : rule === 'event' || rule === 'passed'
-            ? showing(event, 'quotaId', id)
-            : showing(change, 'quotaId', id)
-    const show = `${showing(quota as never, 'id' as never, id)} ${more}`
+    const more: Partial<Record<check.Rule, string>> = {
+      counters: `${check.showing(act, 'plainQuotaId', id)} ${check.showing(allocation, 'quotaId', id)}`,
+      totals: check.showing(usageTotal, 'quotaId', id),
+      event: check.showing(event, 'quotaId', id),
+      passed: check.showing(event, 'quotaId', id),
+    }
+    const show = `${check.showing(quota as never, 'id' as never, id)} ${more[rule] ?? check.showing(change, 'quotaId', id)}`
     return { rule, ownerId, where: `quota ${id} of owner ${ownerId}`, expected, found, show }
   }
+}
+
+type Counters = Pick<QuotaRow, 'used' | 'reserved'>
+
+function isEqual(one: Counters, other: Counters): boolean {
+  return one.used === other.used && one.reserved === other.reserved
 }
 
 /** A group of whose quotas each member has a count has no shared counter, and needs no lock. */
@@ -465,7 +420,7 @@ function ownersToLock(ownerIds: readonly number[], quotas: readonly StoredQuota[
   return ownerIds.filter((ownerId) => shared.has(ownerId))
 }
 
-function counted(used: number, reserved: number): string {
+function counted({ used, reserved }: Counters): string {
   return `used ${used}, reserved ${reserved}`
 }
 
@@ -478,9 +433,9 @@ function owned({ id: quotaId, ownerId, cap }: StoredQuota): OwnedQuota {
 }
 
 function runningOf(quota: StoredQuota): Running {
-  const { cycleSeq, createdAt, quotaType, windowSeconds, cap } = quota
+  const { id, cycleSeq, createdAt, quotaType, windowSeconds, cap } = quota
   const window = quotaType === ROLLING_QUOTA ? windowSeconds : null
-  return { isCap: cap !== null, cycleSeq, createdAt, windowSeconds: window, opening: openingOf(quota) }
+  return { id, isCap: cap !== null, cycleSeq, createdAt, windowSeconds: window, opening: openingOf(quota) }
 }
 
 /** The opening balance belongs to the first count. */
@@ -503,10 +458,4 @@ function crossedIn(data: string): number[] {
   } catch {
     return []
   }
-}
-
-function chunks<T>(values: readonly T[]): T[][] {
-  const parts: T[][] = []
-  for (let start = 0; start < values.length; start += QUOTAS) parts.push(values.slice(start, start + QUOTAS))
-  return parts
 }

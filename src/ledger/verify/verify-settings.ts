@@ -84,35 +84,40 @@ export class RecordedChanges {
 
 /** Finds settings that no request can have set. */
 export function contradictions(quota: StoredQuota): Mistake[] {
-  const { quotaType, total, state, expireAt, cycleUnit, cycleTimeZone, cycleAnchorAt, cycleEndsAt, cycleSeq } = quota
-  const { cap, windowSeconds, thresholds, openingUsed, per } = quota
-  const type = quotaType as number
+  const { total, state, expireAt, cycleUnit, cycleTimeZone, cycleAnchorAt, cycleEndsAt, cycleSeq, follows } = quota
+  const { cap, windowSeconds, thresholds, openingUsed } = quota
+  const type = quota.quotaType as number
+  const [isTotal, isCycle, isRolling] = [type === TOTAL_QUOTA, type === CYCLE_QUOTA, type === ROLLING_QUOTA]
   const cycle = [cycleUnit, cycleTimeZone, cycleAnchorAt, cycleEndsAt]
-  const wrong: [expected: string, found: unknown][] = []
-  if (!STATUSES.includes(state)) wrong.push([`one of ${STATUSES.join(', ')}`, state])
-  if (state === 'left' && quota.follows === null) wrong.push(['another state, since it is no count of a member', state])
-  if (state === 'expired' && expireAt === null && quota.follows === null)
-    wrong.push(['an expiry, since it is expired', 'none'])
-  if (total < 0 || total > MAX_AMOUNT) wrong.push([`a total from 0 to ${MAX_AMOUNT}`, total])
-  const mostOpening = per === 'member' ? 0 : MAX_AMOUNT
-  if (openingUsed < 0 || openingUsed > mostOpening)
-    wrong.push([`an opening balance from 0 to ${mostOpening}`, openingUsed])
-  if (cycleSeq < 0) wrong.push(['a cycle_seq from 0', cycleSeq])
-  if (cap !== null && !CAP_MODES.includes(cap)) wrong.push([`no cap, or one of ${CAP_MODES.join(', ')}`, cap])
-  if (type === ROLLING_QUOTA && cap === null) wrong.push(['a cap, since it is of type 3', 'none'])
-  const inWindow = windowSeconds !== null && windowSeconds >= MIN_WINDOW_SECONDS && windowSeconds <= MAX_WINDOW_SECONDS
-  if (type === ROLLING_QUOTA ? !inWindow : windowSeconds !== null)
-    wrong.push([`${type === ROLLING_QUOTA ? 'a' : 'no'} window, since it is of type ${type}`, windowSeconds])
-  if (thresholds !== null && (type === ROLLING_QUOTA || thresholdsText(thresholdsOf(thresholds)) !== thresholds))
-    wrong.push(['ascending thresholds, or none', thresholds])
-  if (type === CYCLE_QUOTA) {
-    if (cycle.some((part) => part === null)) wrong.push(['a complete cycle, since it is of type 2', cycle.join(', ')])
-    else if (!isOnItsRule(quota)) wrong.push(['a reset by its rule', formatInstant(cycleEndsAt ?? 0)])
-  } else if (type === TOTAL_QUOTA || type === ROLLING_QUOTA) {
-    if (type === TOTAL_QUOTA && expireAt === null) wrong.push(['an expiry, since it is of type 1', 'none'])
-    if (cycle.some((part) => part !== null)) wrong.push([`no cycle, since it is of type ${type}`, cycle.join(', ')])
-  } else wrong.push(['type 1, 2 or 3', type])
-  return wrong.map(([expected, found]) => ({ rule: 'settings', expected, found: String(found) }))
+  const isWhole = cycle.every((part) => part !== null)
+  const mostOpening = quota.per === 'member' ? 0 : MAX_AMOUNT
+  const isWindow = windowSeconds !== null && windowSeconds >= MIN_WINDOW_SECONDS && windowSeconds <= MAX_WINDOW_SECONDS
+  const areThresholds = thresholds === null || thresholdsText(thresholdsOf(thresholds)) === thresholds
+  const wrong: readonly [isWrong: boolean, expected: string, found: unknown][] = [
+    [!STATUSES.includes(state), `one of ${STATUSES.join(', ')}`, state],
+    [state === 'left' && follows === null, 'another state, since it is no count of a member', state],
+    [state === 'expired' && expireAt === null && follows === null, 'an expiry, since it is expired', 'none'],
+    [total < 0 || total > MAX_AMOUNT, `a total from 0 to ${MAX_AMOUNT}`, total],
+    [openingUsed < 0 || openingUsed > mostOpening, `an opening balance from 0 to ${mostOpening}`, openingUsed],
+    [cycleSeq < 0, 'a cycle_seq from 0', cycleSeq],
+    [cap !== null && !CAP_MODES.includes(cap), `no cap, or one of ${CAP_MODES.join(', ')}`, cap],
+    [isRolling && cap === null, 'a cap, since it is of type 3', 'none'],
+    [isRolling && !isWindow, 'a window, since it is of type 3', windowSeconds],
+    [!isRolling && windowSeconds !== null, `no window, since it is of type ${type}`, windowSeconds],
+    [!areThresholds || (isRolling && thresholds !== null), 'ascending thresholds, or none', thresholds],
+    [isCycle && !isWhole, 'a complete cycle, since it is of type 2', cycle.join(', ')],
+    [isCycle && isWhole && !isOnItsRule(quota), 'a reset by its rule', formatInstant(cycleEndsAt ?? 0)],
+    [isTotal && expireAt === null, 'an expiry, since it is of type 1', 'none'],
+    [
+      (isTotal || isRolling) && cycle.some((part) => part !== null),
+      `no cycle, since it is of type ${type}`,
+      cycle.join(', '),
+    ],
+    [!isTotal && !isCycle && !isRolling, 'type 1, 2 or 3', type],
+  ]
+  return wrong
+    .filter(([isWrong]) => isWrong)
+    .map(([, expected, found]) => ({ rule: 'settings', expected, found: String(found) }))
 }
 
 /** Is the end of the cycle a reset of the rule? */
@@ -190,11 +195,11 @@ function amountIn(value: unknown): number {
   return Number.isSafeInteger(value) ? Number(value) : 0
 }
 
-function parsed(text: string): Record<string, unknown> {
+/** Parses an object; one that is unreadable, which `ChangeCheck` reports of changes, is empty. */
+export function parsed(text: string): Record<string, unknown> {
   try {
     return JSON.parse(text) as Record<string, unknown>
   } catch {
-    // `ChangeCheck` reports it.
     return {}
   }
 }

@@ -1,4 +1,5 @@
 import type { Clock } from '../../common/clock.js'
+import { instantToStore } from '../../database/column.js'
 import type { Dialect } from '../../database/row-codec.js'
 import type { Transaction } from '../../database/transaction-runner.js'
 import { formatInstant, type Instant } from '../../common/instant.js'
@@ -6,7 +7,7 @@ import { firstIdAt, FOLD_LAG_MS, instantOfId } from '../rows/act-id.js'
 import type { QuotaRow } from '../rows/quota.entity.js'
 import type { LedgerStore } from '../store/ledger-store.js'
 import { TotalsStore } from '../totals/totals-store.js'
-import * as check from './verify-check.js'
+import { bare, type Check, type Finding, literal, type Page } from './verify-check.js'
 
 /** Upkeep's marks are in the past. A mark further in the future than this comes from a wrong clock. */
 const MAX_AHEAD_MS = 60_000
@@ -16,20 +17,18 @@ const MAX_AHEAD_MS = 60_000
  * upkeep's marks are not in the future. If `folded_to` is, acts with lower ids are never added to the totals; if
  * `removed_to` is, nothing is removed; if `begins_at` is, callers are told that existing rows may have been removed.
  */
-export class TableCheck<Q extends QuotaRow> implements check.Check {
-  readonly what = 'tables'
-
+export class TableCheck<Q extends QuotaRow> implements Check {
   constructor(
     private readonly store: LedgerStore<Q>,
     private readonly clock: Clock,
   ) {}
 
-  async page(transaction: Transaction): Promise<check.Page> {
+  async page(transaction: Transaction): Promise<Page> {
     const findings = [...(await this.keyIndex(transaction)), ...(await this.marks(transaction))]
-    return { count: findings.length === 0 ? 0 : 1, last: undefined, findings }
+    return { what: 'tables', count: findings.length === 0 ? 0 : 1, findings }
   }
 
-  private async keyIndex(transaction: Transaction): Promise<check.Finding[]> {
+  private async keyIndex(transaction: Transaction): Promise<Finding[]> {
     const { act } = this.store
     const [table, column] = [bare(act.table), bare(act.column('deduplicationKey'))]
     if ((await transaction.rows(UNIQUE_INDEX[transaction.dialect], [table, column])).length > 0) return []
@@ -48,15 +47,15 @@ export class TableCheck<Q extends QuotaRow> implements check.Check {
     ]
   }
 
-  private async marks(transaction: Transaction): Promise<check.Finding[]> {
+  private async marks(transaction: Transaction): Promise<Finding[]> {
     const totals = new TotalsStore(this.store)
     const { state, gate } = this.store
     const { foldedTo, beginsAt, removedTo } = await totals.state(transaction)
     const present = this.clock.now()
-    const mark = check.literal(state.bind('foldedTo', firstIdAt(present - FOLD_LAG_MS)))
+    const mark = literal(state.bind('foldedTo', firstIdAt(present - FOLD_LAG_MS)))
     const marks: readonly [table: string, column: string, at: Instant | null, right: string][] = [
       [state.table, state.column('foldedTo'), instantOfId(foldedTo), mark],
-      [state.table, state.column('beginsAt'), beginsAt, `'${String(state.bind('beginsAt', present))}'`],
+      [state.table, state.column('beginsAt'), beginsAt, `'${instantToStore(present)}'`],
       [state.table, state.column('removedTo'), removedTo, 'NULL'],
       [gate.table, gate.column('closedTo'), instantOfId(await totals.closedTo(transaction)), mark],
     ]
@@ -80,8 +79,4 @@ const UNIQUE_INDEX: Readonly<Record<Dialect, string>> = {
   sqlite:
     'SELECT l.name AS name FROM pragma_index_list(?) l JOIN pragma_index_info(l.name) i WHERE l."unique" = 1 ' +
     'GROUP BY l.name HAVING COUNT(*) = 1 AND MAX(i.name) = ?',
-}
-
-function bare(name: string): string {
-  return name.replaceAll('`', '')
 }
