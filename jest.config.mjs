@@ -6,7 +6,7 @@ import { findInterpreters } from './scripts/interpreters.mjs'
 import { findCalc } from './scripts/libreoffice.mjs'
 import { findPostfix } from './scripts/postfix.mjs'
 
-/** ESM under Jest: ts-jest emits modules, and Node runs them (--experimental-vm-modules). */
+/** ESM under Jest: modules are compiled one by one, and Node runs them (--experimental-vm-modules). */
 export default {
   testEnvironment: '<rootDir>/test/support/quick-exit.environment.mjs',
   rootDir: '.',
@@ -46,7 +46,7 @@ export default {
     '^@quota-service/client/(.*)$': '<rootDir>/client/src/$1.ts',
     '^fast-check$': '<rootDir>/test/support/fast-check.ts',
   },
-  transform: { '^.+\\.ts$': ['ts-jest', { useESM: true, diagnostics: false }] },
+  transform: { '^.+\\.ts$': '<rootDir>/test/support/transpile.mjs' },
   globalSetup: '<rootDir>/test/support/templates.setup.mjs',
   testSequencer: '<rootDir>/scripts/longest-first.mjs',
   // On two cores: suites wait for processes, servers and browsers for a third of their time, suites under faults for
