@@ -6,7 +6,7 @@ import { findInterpreters } from './scripts/interpreters.mjs'
 import { findCalc } from './scripts/libreoffice.mjs'
 import { findPostfix } from './scripts/postfix.mjs'
 
-/** ESM under Jest: ts-jest emits modules, and Node runs them (--experimental-vm-modules). */
+/** ESM under Jest: modules are compiled one by one, and Node runs them (--experimental-vm-modules). */
 export default {
   testEnvironment: '<rootDir>/test/support/quick-exit.environment.mjs',
   rootDir: '.',
@@ -23,6 +23,7 @@ export default {
   testPathIgnorePatterns: [
     '/node_modules/',
     ...(process.env.QUOTA_SUITES === 'rest' ? wholeInGuard() : []),
+    ...(process.env.QUOTA_AREAS === '1' ? inAreas() : []),
     // A cluster is tried where one can be started.
     ...(findGalera() === undefined ? ['/galera\\.'] : []),
     ...(findGroupReplication() === undefined ? ['/group-replication\\.'] : []),
@@ -43,9 +44,9 @@ export default {
     // Its sources, so that specs need no build.
     '^@quota-service/client$': '<rootDir>/client/src/index.ts',
     '^@quota-service/client/(.*)$': '<rootDir>/client/src/$1.ts',
-    ...(process.env.PROPERTY_SEED ? { '^fast-check$': '<rootDir>/test/support/seeded-fast-check.ts' } : {}),
+    '^fast-check$': '<rootDir>/test/support/fast-check.ts',
   },
-  transform: { '^.+\\.ts$': ['ts-jest', { useESM: true, diagnostics: false }] },
+  transform: { '^.+\\.ts$': '<rootDir>/test/support/transpile.mjs' },
   globalSetup: '<rootDir>/test/support/templates.setup.mjs',
   testSequencer: '<rootDir>/scripts/longest-first.mjs',
   // On two cores: suites wait for processes, servers and browsers for a third of their time, suites under faults for
@@ -73,14 +74,23 @@ export default {
  * long others wait, and run in `npm run test:all`. Jest by itself takes all.
  */
 function testMatch(suites) {
-  const guard = ['**/*.spec.ts', '**/*.e2e-spec.ts']
+  const guard = ['**/*.spec.ts', '**/*.e2e-spec.ts', ...(process.env.QUOTA_AREAS === '1' ? ['**/test/guard/*.ts'] : [])]
   return suites === 'guard' ? guard : [...guard, '**/*.full-spec.ts', '**/*.slow-spec.ts']
 }
 
-/** Of which suites `npm test` leaves nothing: no store, no channel and no longer load. */
+/** The suites that the files in test/guard import: `npm test` loads the application once for each such file. */
+function inAreas() {
+  const areas = readdirSync('test/guard').map((name) => readFileSync(`test/guard/${name}`, 'utf8'))
+  return [...areas.join('').matchAll(/'\.\.\/(.*)\.js'/g)].map(([, name]) => `/test/${name}\\.ts$`)
+}
+
+/** Of which suites `npm test` leaves nothing: no store, no channel, no longer load and no further case of a property. */
 function wholeInGuard() {
-  const left = /\b(onEveryStore|forEveryChannel|forSharedRules|SCALE)\b|\.contract\.js/
-  const suites = readdirSync('test').filter((name) => name.endsWith('.e2e-spec.ts'))
-  const whole = suites.filter((name) => !left.test(readFileSync(`test/${name}`, 'utf8')))
-  return ['\\.spec\\.ts$', ...whole.map((name) => `/test/${name}$`)]
+  const left = /\b(onEveryStore|forEveryChannel|forSharedRules|SCALE)\b|\.contract\.js|'fast-check'/
+  const suites = ['src', 'client/src', 'console/src', 'connectors/postfix/src', 'test'].flatMap((folder) =>
+    readdirSync(folder, { recursive: true }).map((name) => `${folder}/${name}`),
+  )
+  return suites
+    .filter((path) => /\.(e2e-)?spec\.ts$/.test(path) && !left.test(readFileSync(path, 'utf8')))
+    .map((path) => `/${path}$`)
 }

@@ -1,7 +1,7 @@
 /**
  * The order in which Jest runs the test files: longest first, so that at the end no worker has a long file left while the
  * others are idle. On a machine that has run them before, Jest knows each duration. Elsewhere, as in CI, it is estimated
- * from the size of the file and of the contracts that it imports, which Jest does not know, and from WAITING.
+ * from the size of the file and of the contracts and suites that it imports, which Jest does not know, and from WAITING.
  */
 import { readFileSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
@@ -9,7 +9,7 @@ import { createRequire } from 'node:module'
 
 const { default: Sequencer } = createRequire(import.meta.url)('@jest/test-sequencer')
 
-const CONTRACT = /from '(\.[^']*\.contract)\.js'/g
+const CONTRACT = /(?:from|import) '(\.[^']*\.(?:contract|e2e-spec))\.js'/g
 /** Suites that take longer than their size suggests, since they wait or use a browser: approximate seconds. */
 const WAITING = {
   'console.full': 140,
@@ -41,7 +41,7 @@ export default class LongestFirst extends Sequencer {
 function guess(path) {
   const [subject] = basename(path).split('-spec')
   if (Object.hasOwn(WAITING, subject)) return WAITING[subject] * 1000
-  return sizeWithContracts(path) * (/\.(e2e|full|slow)-spec\.ts$/.test(path) ? 1 : SPEC_SHARE)
+  return sizeWithContracts(path) * (/\/test\//.test(path) ? 1 : SPEC_SHARE)
 }
 
 function sizeWithContracts(path) {

@@ -98,6 +98,8 @@ async function main() {
     ],
     {
       QUOTA_SUITES: !all ? 'guard' : process.env.AFTER_NPM_TEST === '1' ? 'rest' : 'all',
+      // Whoever names suites or tests gets them one by one.
+      ...(!all && jestArguments.every((argument) => argument.startsWith('--')) ? { QUOTA_AREAS: '1' } : {}),
       ...(url ? { TEST_DATABASE_URL: url } : {}),
     },
   )

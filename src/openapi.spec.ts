@@ -92,10 +92,8 @@ describe('buildDocument', () => {
     ).properties
     for (const flags of ['', 'u']) {
       const pattern = new RegExp(label!.pattern, flags)
-      for (let code = 0; code < 0x3000; code += 1) {
-        const text = `a${String.fromCharCode(code)}b`
-        expect([code, pattern.test(text)]).toEqual([code, isLabel(text)])
-      }
+      const texts = Array.from({ length: 0x3000 }, (_, code) => `a${String.fromCharCode(code)}b`)
+      expect(texts.filter((text) => pattern.test(text) !== isLabel(text))).toEqual([])
       expect(pattern.test('Grüße 😀 屜')).toBe(true)
       expect(pattern.test('')).toBe(false)
     }

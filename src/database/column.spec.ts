@@ -12,12 +12,14 @@ describe('a time in the store', () => {
   })
 
   it('is read back unchanged, in every year', () => {
+    const wrong: string[] = []
     for (let year = 0; year <= 9999; year += 1) {
       for (const rest of ['-01-01T00:00:00.000Z', '-02-28T23:59:59.999Z', '-12-31T12:34:56.789Z']) {
         const text = String(year).padStart(4, '0') + rest
-        expect(formatInstant(instantFromStore(instantToStore(Date.parse(text))))).toBe(text)
+        if (formatInstant(instantFromStore(instantToStore(Date.parse(text)))) !== text) wrong.push(text)
       }
     }
+    expect(wrong).toEqual([])
     const anyTime = fc.integer({ min: MIN_INSTANT, max: MAX_INSTANT })
     fc.assert(
       fc.property(anyTime, anyTime, (one, other) => {

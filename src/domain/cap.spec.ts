@@ -431,7 +431,7 @@ describe('an owner with payers and caps', () => {
       }),
       { numRuns: 500 },
     )
-    for (const times of Object.values(seen)) expect(times).toBeGreaterThan(100)
+    for (const times of Object.values(seen)) expect(times).toBeGreaterThan(10)
   })
 })
 
@@ -484,7 +484,7 @@ describe('a rolling cap', () => {
       ),
       { numRuns: 200 },
     )
-    expect(windows).toBeGreaterThan(10_000)
+    expect(windows).toBeGreaterThan(1_000)
   })
 
   it('returns a unit at most a 24th of the window late, and never early', () => {

@@ -575,8 +575,9 @@ describe('cycleAt', () => {
       timeZone: 'UTC',
       anchor: n * 1000,
     }))
-    for (let round = 0; round < 2; round += 1) {
-      const wrong = rules.filter((rule) => {
+    // The first ones again, which are gone by then.
+    for (const some of [rules, rules.slice(0, 100)]) {
+      const wrong = some.filter((rule) => {
         const { start, end } = cycleAt(rule, rule.anchor + 36 * HOUR)
         return start !== rule.anchor + DAY || end !== rule.anchor + 2 * DAY
       })

@@ -43,7 +43,7 @@ describe('an attempt', () => {
     let ended: Attempt | undefined
     void attempt(new AbortController().signal).then((one) => (ended = one))
     while (asked === 0) await sleep(5)
-    for (let round = 0; round < 10; round += 1) {
+    for (let round = 0; round < 2; round += 1) {
       collectGarbage()
       await sleep(5)
     }
