@@ -16,7 +16,7 @@ export default {
     '<rootDir>/src',
     '<rootDir>/client/src',
     '<rootDir>/console/src',
-    '<rootDir>/connectors/postfix/src',
+    '<rootDir>/connectors/mail/src',
     '<rootDir>/test',
   ],
   testMatch: testMatch(process.env.QUOTA_SUITES),
@@ -56,7 +56,7 @@ export default {
   collectCoverageFrom: [
     'src/**/*.ts',
     'client/src/**/*.ts',
-    'connectors/postfix/src/**/*.ts',
+    'connectors/mail/src/**/*.ts',
     '!**/main.ts',
     '!**/*.spec.ts',
   ],

@@ -7,7 +7,7 @@ import { freePort } from '../../scripts/mariadb.mjs'
 import { guard } from './guard.js'
 import { opened } from './opened.js'
 
-const ENTRY = join(process.cwd(), 'connectors/postfix/bin/quota-postfix.mjs')
+const ENTRY = join(process.cwd(), 'connectors/mail/bin/quota-postfix.mjs')
 const READY_WITHIN_MS = 20_000
 
 /** A line of the connector's log. */

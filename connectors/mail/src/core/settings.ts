@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { LOG_LEVELS, type LogLevel } from './log.js'
-import type { Rules } from './policy.js'
-import type { Address } from './policy-server.js'
+import type { Rules } from './judge.js'
+import type { Address } from './listen.js'
 
 const MIN_SECRET_LENGTH = 32
 

@@ -18,7 +18,7 @@ const FIRST_PAUSE_MS = 1_000
 const LOOK_MS = 5_000
 /** The interval of the check for due doubts. */
 const TICK_MS = 250
-/** How long a message is remembered after its deferral: Postfix may ask again over another connection. */
+/** How long a message is remembered after its deferral: Postfix asks again, also over another connection. */
 const REMEMBERED_MS = 600_000
 
 interface Doubt extends Entry {
