@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises'
-import type { AddressInfo } from 'node:net'
+import type { AddressInfo, Socket } from 'node:net'
 import { join } from 'node:path'
 import { AccountFile } from './core/account-file.js'
 import { AccountQuery } from './core/account-query.js'
@@ -8,10 +8,11 @@ import { Desk } from './core/desk.js'
 import { DoubtFile } from './core/doubt-file.js'
 import { Doubts } from './core/doubts.js'
 import { Judge } from './core/judge.js'
-import { serveSockets } from './core/listen.js'
+import { type Address, type Connection, type Front, serveSockets } from './core/listen.js'
 import { type Log, openLog } from './core/log.js'
 import { Metrics } from './core/metrics.js'
 import { serveOperations } from './core/operations.js'
+import { MilterConnection } from './fronts/milter.js'
 import { PolicyConnection } from './fronts/policy.js'
 import { type Readiness, readinessOf } from './core/readiness.js'
 import { readSettings, type Settings, SettingsError } from './core/settings.js'
@@ -48,14 +49,17 @@ async function serve(settings: Settings): Promise<void> {
   const doubtFile = stateDirectory === undefined ? undefined : new DoubtFile(stateDirectory, log, metrics)
   const doubts = new Doubts(spending.client, log, metrics, doubtFile, Date.now)
   const accounts = firstOf([file, query].filter((source) => source !== undefined))
-  const judge = new Judge(settings.rules, accounts, spending, doubts, secret, Date.now)
+  const { rules, maxConnections } = settings
+  const judge = new Judge(rules, accounts, spending, doubts, secret, Date.now)
   const desk = new Desk(judge, doubts, metrics, log)
-  const policy = await serveSockets(
-    settings.listen,
-    settings.maxConnections,
-    desk,
-    (socket) => new PolicyConnection(socket, desk),
-  )
+  const needs = { size: rules.unit === 'kb', checkAtRcpt: rules.checkAtRcpt }
+  const serveFront = async (
+    address: Address | undefined,
+    take: (socket: Socket) => Connection,
+  ): Promise<Front | undefined> =>
+    address === undefined ? undefined : serveSockets(address, maxConnections, desk, take)
+  const policy = await serveFront(settings.listen, (socket) => new PolicyConnection(socket, desk))
+  const milter = await serveFront(settings.milterListen, (socket) => new MilterConnection(socket, desk, needs))
   // Only now: another connector, which listens already, would write the same file.
   doubts.restore()
 
@@ -69,7 +73,7 @@ async function serve(settings: Settings): Promise<void> {
     ending = true
     log.info({ signal }, 'ending')
     file?.close()
-    await policy.close()
+    await Promise.all([policy?.close(), milter?.close()])
     await doubts.close(DOUBTS_GRACE_MS)
     await query?.close()
     operations?.closeAllConnections()
@@ -79,7 +83,12 @@ async function serve(settings: Settings): Promise<void> {
   }
   for (const signal of ['SIGTERM', 'SIGINT']) process.on(signal, (name: string) => void end(name))
   log.info(
-    { listen: policy.address, metrics: operations?.address() as AddressInfo | null | undefined, ...settings.rules },
+    {
+      listen: policy?.address,
+      milter: milter?.address,
+      metrics: operations?.address() as AddressInfo | null | undefined,
+      ...rules,
+    },
     'listening',
   )
   const trouble = await probe()

@@ -16,12 +16,12 @@ const MAX_OUTDATED = 10_000
 const MAX_WAITING = 10_000
 const MAX_FILE_BYTES = 32_000_000
 
-/** A message that was deferred in doubt: a line of the file. Of several lines with one key, the last is valid. */
+/** A message that was deferred in doubt, or may be if the process ends now: a line of the file. Of several lines with one key, the last is valid. */
 export interface Entry extends Charge {
   /** The time of the deferral, in milliseconds since 1970. */
   readonly at: number
   /** Absent while the doubt is open. */
-  readonly outcome?: 'refunded' | 'not_charged' | 'given_up' | undefined
+  readonly outcome?: 'refunded' | 'not_charged' | 'given_up' | 'answered' | undefined
 }
 
 /**

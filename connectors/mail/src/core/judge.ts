@@ -72,7 +72,7 @@ export class Judge {
     private readonly rules: Rules,
     private readonly accounts: Accounts,
     private readonly spending: Pick<Spending, 'charge' | 'check'>,
-    private readonly doubts: Pick<Doubts, 'add' | 'has'>,
+    private readonly doubts: Pick<Doubts, 'add' | 'answered' | 'begin' | 'has'>,
     /** The secret of hashes. @throws Error if it cannot be read now */
     private readonly secret: () => Promise<string>,
     /** Milliseconds since 1970. */
@@ -122,14 +122,16 @@ export class Judge {
       key: keyOf(question, secret),
       queueId: question.queueId.slice(0, MAX_QUEUE_ID_LENGTH),
     }
-    return { ...known, charge, ...(await this.charge(charge, until)) }
+    return { ...known, charge, ...(await this.charge(charge, question.repeats, until)) }
   }
 
-  private async charge(charge: Charge, until: number): Promise<Verdict> {
+  private async charge(charge: Charge, repeats: boolean, until: number): Promise<Verdict> {
     if (this.doubts.has(charge.key)) return { ...unreachable('defer'), reason: 'in_doubt' }
+    if (!repeats) await this.doubts.begin(charge)
     const outcome = await this.spending.charge(charge, until)
     // A deferred message comes again as another message, and must not have been charged.
     if (outcome.kind === 'unknown' && outcome.doubt && this.rules.unreachable === 'defer') await this.doubts.add(charge)
+    else if (!repeats) await this.doubts.answered(charge)
     return this.answer(outcome, charge.amount)
   }
 

@@ -11,8 +11,10 @@ export interface Settings {
   readonly quotaToken: { readonly token: string } | { readonly file: string }
   /** The secret of hashes; undefined: derived from the token. */
   readonly keySecret: string | undefined
-  readonly listen: Address
-  /** Undefined if switched off. */
+  /** Of the policy protocol; undefined if switched off, as each. */
+  readonly listen: Address | undefined
+  /** Of the milter protocol. */
+  readonly milterListen: Address | undefined
   readonly metrics: Address | undefined
   readonly accountsFile: string | undefined
   readonly accountsDatabase: { readonly url: string; readonly query: string; readonly cacheMs: number } | undefined
@@ -55,6 +57,8 @@ export function readSettings(environment: Environment): Settings {
         throw new Error(`must be an integer from ${least} to ${most}`)
       return Number(text)
     }) ?? otherwise
+  const address = (name: string, otherwise: string): Address | undefined =>
+    read(name, given(name) ?? otherwise, (text) => (text === 'off' ? undefined : addressOf(text)))
   const required = (names: string): void => void mistakes.push(`${names} is required`)
 
   const quotaUrl = read('QUOTA_URL', given('QUOTA_URL'), urlOf('http:', 'https:'))
@@ -80,10 +84,9 @@ export function readSettings(environment: Environment): Settings {
     quotaUrl: quotaUrl ?? '',
     quotaToken: file === undefined ? { token: token ?? '' } : { file },
     keySecret: read('KEY_SECRET', given('KEY_SECRET'), secretOf),
-    listen: read('LISTEN', given('LISTEN') ?? '127.0.0.1:10040', addressOf) ?? { path: '' },
-    metrics: read('METRICS_LISTEN', given('METRICS_LISTEN') ?? '127.0.0.1:10041', (text) =>
-      text === 'off' ? undefined : addressOf(text),
-    ),
+    listen: address('LISTEN', '127.0.0.1:10040'),
+    milterListen: address('MILTER_LISTEN', 'off'),
+    metrics: address('METRICS_LISTEN', '127.0.0.1:10041'),
     accountsFile,
     accountsDatabase: url === undefined || query === undefined ? undefined : { url, query, cacheMs },
     stateDirectory: given('STATE_DIRECTORY'),
@@ -100,6 +103,8 @@ export function readSettings(environment: Environment): Settings {
     maxConnections: integer('MAX_CONNECTIONS', 1, 100_000, 1_000),
     logLevel: oneOf('LOG_LEVEL', LOG_LEVELS, 'info'),
   }
+  if (settings.listen === undefined && settings.milterListen === undefined && mistakes.length === 0)
+    required('one of LISTEN and MILTER_LISTEN')
   if (mistakes.length > 0)
     throw new SettingsError(`The configuration has mistakes:\n${mistakes.map((one) => `  - ${one}\n`).join('')}`)
   return settings
@@ -116,7 +121,7 @@ function urlOf(...protocols: string[]): (text: string) => string {
 function addressOf(text: string): Address {
   if (text.startsWith('unix:/')) return { path: text.slice('unix:'.length) }
   const [, host = '', port = ''] = /^(\[[\da-f:.]+\]|[\w.-]+):(\d{1,5})$/i.exec(text) ?? []
-  if (host === '' || Number(port) > 65_535) throw new Error('must be HOST:PORT, [IPV6]:PORT or unix:/PATH')
+  if (host === '' || Number(port) > 65_535) throw new Error('must be HOST:PORT, [IPV6]:PORT, unix:/PATH or off')
   return { host: host.replace(/[[\]]/g, ''), port: Number(port) }
 }
 
