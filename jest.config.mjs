@@ -27,7 +27,7 @@ export default {
     ...(findGalera() === undefined ? ['/galera\\.'] : []),
     ...(findGroupReplication() === undefined ? ['/group-replication\\.'] : []),
     // The connector is tried with a real Postfix, where one can be run.
-    ...(findPostfix() === undefined ? ['/postfix\\.'] : []),
+    ...(findPostfix() === undefined ? ['/postfix(-milter)?\\.slow'] : []),
     // Files are opened in a spreadsheet, where there is one.
     ...(findCalc() === undefined ? ['/spreadsheet\\.'] : []),
     // The senders in other languages run where their interpreters are.

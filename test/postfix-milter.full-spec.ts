@@ -100,6 +100,26 @@ describe('the connector as a filter (milter)', () => {
     expect(late.log.find(({ unheard }) => unheard === true)).toMatchObject({ account: 3, recipients: 4 })
   })
 
+  it('refunds after a kill what it had charged and not answered, and nothing else', async () => {
+    await total(7, 10)
+    const slow = await Detour.start(service.url)
+    const kept = settings({ QUOTA_URL: slow.url, STATE_DIRECTORY: join(folder, 'state') })
+    const killed = await Connector.start(kept)
+    const [one, other] = [await MilterClient.to(killed.milter), await MilterClient.to(killed.milter)]
+    expect(await asked(async () => one.message(user(7), 2))).toBe('c')
+    slow.loses = (path) => path.startsWith(MAIL.consume)
+    other.envelope(user(7), 5)
+    other.send('E')
+    while ((await usedBy(7)) < 7) await sleep(20)
+    killed.signal('SIGKILL')
+    await killed.exited
+    slow.loses = () => false
+    const next = await Connector.start(kept)
+    while ((await next.metric('quota_postfix_doubts_settled_total', 'outcome="refunded"')) === 0) await sleep(50)
+    expect(await next.metric('quota_postfix_doubts ')).toBe(0)
+    expect(await usedBy(7)).toBe(2)
+  })
+
   it('defers with its own text while the service is away, and passes DATA', async () => {
     const lost = await Connector.start(settings({ QUOTA_URL: 'http://127.0.0.1:1' }))
     const milter = await MilterClient.to(lost.milter)

@@ -9,7 +9,7 @@ import type { Question } from './question.js'
 export class Desk {
   constructor(
     private readonly judge: Pick<Judge, 'decide'>,
-    private readonly doubts: Pick<Doubts, 'add'>,
+    private readonly doubts: Pick<Doubts, 'add' | 'answered'>,
     readonly metrics: Metrics,
     readonly log: Log,
   ) {}
@@ -22,6 +22,7 @@ export class Desk {
   async answer(question: Question, deliver: (verdict: Verdict) => boolean | Promise<boolean>): Promise<void> {
     const begun = performance.now()
     const verdict = await this.judge.decide(question)
+    if (verdict.charge !== undefined) this.doubts.answered(verdict.charge)
     const heard = await deliver(verdict)
     this.record(question, verdict, performance.now() - begun, heard)
     // It has not accepted the message, and will not ask about it again.

@@ -38,7 +38,7 @@ export class Doubts {
   /** Those that ended, oldest first, until they are no longer remembered. */
   private readonly ended = new Map<string, Entry>()
   /** Charges in progress of messages that nobody asks about again: an end of the process leaves them in doubt. */
-  private readonly begun = new Map<string, Entry>()
+  private readonly begun = new Map<string, { readonly entry: Entry; onDisk: boolean }>()
   private readonly closed = new AbortController()
   private readonly timer: NodeJS.Timeout
   private looking: Promise<void> | undefined
@@ -78,15 +78,19 @@ export class Doubts {
   /** Before a charge that nobody asks about again. Resolves when it is on disk. */
   async begin(charge: Charge): Promise<void> {
     const entry = { ...charge, at: this.now() }
-    this.begun.set(charge.key, entry)
-    await this.file?.write(entry, this.entries)
+    const begun = { entry, onDisk: false }
+    this.begun.set(charge.key, begun)
+    begun.onDisk = (await this.file?.write(entry, this.entries)) ?? false
   }
 
-  /** After it, before the answer: a process that is killed between both has charged for nothing. */
-  async answered({ key }: Charge): Promise<void> {
-    const entry = this.begun.get(key)
-    if (entry === undefined || !this.begun.delete(key)) return
-    await this.file?.write({ ...entry, outcome: 'answered' }, this.entries)
+  /** After it, in the moment of the answer. */
+  answered({ key }: Charge): void {
+    const begun = this.begun.get(key)
+    if (begun === undefined) return
+    this.begun.delete(key)
+    const entry = { ...begun.entry, outcome: 'answered' as const }
+    if (begun.onDisk) this.file?.writeNow(entry, this.entries)
+    else void this.file?.write(entry, this.entries)
   }
 
   /** Resolves when the doubt is on disk: a message is deferred only then. */
@@ -114,7 +118,11 @@ export class Doubts {
   }
 
   /** What the file has to keep. */
-  private readonly entries = (): Entry[] => [...this.ended.values(), ...this.open.values(), ...this.begun.values()]
+  private readonly entries = (): Entry[] => [
+    ...this.ended.values(),
+    ...this.open.values(),
+    ...[...this.begun.values()].map(({ entry }) => entry),
+  ]
 
   private put(entry: Entry, pauseMs: number): void {
     const now = performance.now()

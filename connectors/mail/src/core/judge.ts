@@ -72,7 +72,7 @@ export class Judge {
     private readonly rules: Rules,
     private readonly accounts: Accounts,
     private readonly spending: Pick<Spending, 'charge' | 'check'>,
-    private readonly doubts: Pick<Doubts, 'add' | 'answered' | 'begin' | 'has'>,
+    private readonly doubts: Pick<Doubts, 'add' | 'begin' | 'has'>,
     /** The secret of hashes. @throws Error if it cannot be read now */
     private readonly secret: () => Promise<string>,
     /** Milliseconds since 1970. */
@@ -131,7 +131,6 @@ export class Judge {
     const outcome = await this.spending.charge(charge, until)
     // A deferred message comes again as another message, and must not have been charged.
     if (outcome.kind === 'unknown' && outcome.doubt && this.rules.unreachable === 'defer') await this.doubts.add(charge)
-    else if (!repeats) await this.doubts.answered(charge)
     return this.answer(outcome, charge.amount)
   }
 
