@@ -25,6 +25,8 @@ export class Connector {
     readonly port: number,
     /** The port for mail servers that ask filters. */
     readonly milter: number,
+    /** The port for questions over HTTP, if there is an `HTTP_TOKEN`. */
+    readonly http: number,
     /** The URL of metrics and health. */
     readonly url: string,
   ) {}
@@ -36,18 +38,20 @@ export class Connector {
   static async start(env: Record<string, string>, before?: Connector): Promise<Connector> {
     const port = before?.port ?? (await freePort())
     const milter = before?.milter ?? (await freePort())
+    const http = before?.http ?? (await freePort())
     const metrics = before === undefined ? await freePort() : Number(new URL(before.url).port)
     const child = spawn(process.execPath, [ENTRY], {
       env: {
         PATH: process.env['PATH'] ?? '',
         LISTEN: `127.0.0.1:${port}`,
         MILTER_LISTEN: `127.0.0.1:${milter}`,
+        HTTP_LISTEN: env['HTTP_TOKEN'] === undefined ? 'off' : `127.0.0.1:${http}`,
         METRICS_LISTEN: `127.0.0.1:${metrics}`,
         ...env,
       },
       stdio: ['ignore', 'pipe', 'pipe'],
     })
-    const connector = new Connector(child, port, milter, `http://127.0.0.1:${metrics}`)
+    const connector = new Connector(child, port, milter, http, `http://127.0.0.1:${metrics}`)
     const release = child.pid === undefined ? undefined : guard(child.pid)
     opened(() => child.kill('SIGKILL'))
     child.stdout.on('data', (chunk: Buffer) => (connector.stdout += chunk.toString('utf8')))

@@ -12,6 +12,7 @@ import { type Address, type Connection, type Front, serveSockets } from './core/
 import { type Log, openLog } from './core/log.js'
 import { Metrics } from './core/metrics.js'
 import { serveOperations } from './core/operations.js'
+import { serveHttp } from './fronts/http.js'
 import { MilterConnection } from './fronts/milter.js'
 import { PolicyConnection } from './fronts/policy.js'
 import { type Readiness, readinessOf } from './core/readiness.js'
@@ -60,6 +61,10 @@ async function serve(settings: Settings): Promise<void> {
     address === undefined ? undefined : serveSockets(address, maxConnections, desk, take)
   const policy = await serveFront(settings.listen, (socket) => new PolicyConnection(socket, desk))
   const milter = await serveFront(settings.milterListen, (socket) => new MilterConnection(socket, desk, needs))
+  const http =
+    settings.http === undefined
+      ? undefined
+      : await serveHttp(settings.http.listen, settings.http.token, maxConnections, desk)
   // Only now: another connector, which listens already, would write the same file.
   doubts.restore()
 
@@ -73,7 +78,7 @@ async function serve(settings: Settings): Promise<void> {
     ending = true
     log.info({ signal }, 'ending')
     file?.close()
-    await Promise.all([policy?.close(), milter?.close()])
+    await Promise.all([policy?.close(), milter?.close(), http?.close()])
     await doubts.close(DOUBTS_GRACE_MS)
     await query?.close()
     operations?.closeAllConnections()
@@ -86,6 +91,7 @@ async function serve(settings: Settings): Promise<void> {
     {
       listen: policy?.address,
       milter: milter?.address,
+      http: http?.address,
       metrics: operations?.address() as AddressInfo | null | undefined,
       ...rules,
     },
