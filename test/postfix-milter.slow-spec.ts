@@ -70,7 +70,7 @@ describe(`a real Postfix with the connector as a filter (milter), on ${kind.name
   const usedBy = async (n: number): Promise<number> => bodyOf(await service.get(`/api/v1/quotas/summary/${n + 1}`)).used
   const addresses = (count: number): string[] => times(count).map((n) => `someone-${n}@elsewhere.test`)
   const delivered = (n: number): number => sink.recipients.get(user(n)) ?? 0
-  /** An envelope, of which each refused recipient is left out. @returns how many were accepted, and the reply to DATA */
+  /** An envelope without refused recipients. @returns how many were accepted, and the reply to `DATA` */
   const begin = async (session: SmtpSession, n: number, recipients: readonly string[]): Promise<[number, string]> => {
     let accepted = 0
     if (!(await session.command(`MAIL FROM:<${user(n)}>`)).startsWith('250')) return [0, '']

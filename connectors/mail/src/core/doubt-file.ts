@@ -18,7 +18,10 @@ const MAX_WAITING = 10_000
 const MAX_AT_ONCE = 100_000
 const MAX_FILE_BYTES = 32_000_000
 
-/** A message that was deferred in doubt, or may be if the process ends now: a line of the file. Of several lines with one key, the last is valid. */
+/**
+ * A message that was deferred in doubt, or will be if the process ends now: a line of the file. Of several lines with
+ * one key, the last is valid.
+ */
 export interface Entry extends Charge {
   /** The time of the deferral, in milliseconds since 1970. */
   readonly at: number
@@ -89,8 +92,8 @@ export class DoubtFile {
   }
 
   /**
-   * Writes an entry, of which an earlier line is on disk, without waiting for it: hardly a process ends between this and
-   * what its caller does next. An end of the machine may lose it.
+   * Writes an entry, of which an earlier line is on disk, without waiting for it: hardly a process ends between this
+   * and what its caller does next. An end of the machine may lose it.
    */
   writeNow(entry: Entry, all: () => Entry[]): void {
     try {

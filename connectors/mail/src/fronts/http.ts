@@ -20,6 +20,15 @@ const ROUTES: Readonly<Record<string, (body: unknown) => Question>> = {
   '/mta-hook': questionOfHook,
 }
 
+class Refusal extends Error {
+  constructor(
+    readonly status: number,
+    message: string,
+  ) {
+    super(message)
+  }
+}
+
 /**
  * Listens for questions as JSON, and answers as MTA Hooks do: `{"action": "accept"}`, or `reject` with a reply of SMTP.
  * @param token callers send it as a bearer token
@@ -31,14 +40,14 @@ export async function serveHttp(address: Address, token: string, maxConnections:
   const pending = new Set<Promise<void>>()
   const answer = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     const { socket } = request
-    const route = (request.url ?? '').split('?', 1)[0] ?? ''
-    const read = Object.hasOwn(ROUTES, route) ? ROUTES[route] : undefined
-    if (!timingSafeEqual(hashOf(request.headers.authorization ?? ''), expected))
-      return refuse(response, 401, 'the bearer token is not HTTP_TOKEN')
-    if (read === undefined) return refuse(response, 404, `there is only ${Object.keys(ROUTES).join(' and ')}`)
-    if (request.method !== 'POST') return refuse(response, 405, 'only POST is answered')
     let question: Question | undefined
     try {
+      if (!timingSafeEqual(hashOf(request.headers.authorization ?? ''), expected))
+        throw new Refusal(401, 'the bearer token is not HTTP_TOKEN')
+      const route = (request.url ?? '').split('?', 1)[0] ?? ''
+      const read = Object.hasOwn(ROUTES, route) ? ROUTES[route] : undefined
+      if (read === undefined) throw new Refusal(404, `there is only ${Object.keys(ROUTES).join(' and ')}`)
+      if (request.method !== 'POST') throw new Refusal(405, 'only POST is answered')
       const body = new JsonShortener()
       for await (const chunk of request.iterator({ destroyOnReturn: false })) body.read(chunk as Buffer)
       question = read(body.value())
@@ -53,7 +62,8 @@ export async function serveHttp(address: Address, token: string, maxConnections:
       // The caller has gone.
       if (socket.destroyed) return
       desk.gaveUp(question === undefined ? 'malformed' : 'failed', error as Error, question?.queueId)
-      refuse(response, error instanceof TooLarge ? 413 : 400, (error as Error).message)
+      const status = error instanceof Refusal ? error.status : error instanceof TooLarge ? 413 : 400
+      refuse(response, status, (error as Error).message)
     }
   }
   const timeouts = { headersTimeout: HEADERS_WITHIN_MS, requestTimeout: ARRIVE_WITHIN_MS }

@@ -131,18 +131,23 @@ export class MilterConnection implements Connection {
     if (command !== 'O' && this.steps === undefined) throw new MalformedPacket('no negotiation')
     switch (command) {
       case 'O':
-        return this.negotiate(data)
+        this.negotiate(data)
+        break
       case 'D':
-        return this.keep(data)
+        this.keep(data)
+        break
       case 'C':
         this.clientAddress = addressOf(data)
-        return this.goOn(STEPS.connectUnanswered)
+        this.goOn(STEPS.connectUnanswered)
+        break
       case 'H':
       case 'N':
       case 'U':
-        return this.goOn()
+        this.goOn()
+        break
       case 'M':
-        return this.begin(textsOf(data))
+        this.begin(textsOf(data))
+        break
       case 'R':
         return this.recipient()
       case 'T':
@@ -150,18 +155,23 @@ export class MilterConnection implements Connection {
       case 'L':
       case 'B':
         this.begun.size += bytes
-        return this.goOn(command === 'L' ? STEPS.headersUnanswered : STEPS.bodyUnanswered)
+        this.goOn(command === 'L' ? STEPS.headersUnanswered : STEPS.bodyUnanswered)
+        break
       case 'E':
         this.begun.size += data.length
         await this.ask('END-OF-MESSAGE')
-        return this.forget()
+        this.forget()
+        break
       case 'A':
-        return this.forget()
+        this.forget()
+        break
       case 'K':
         this.clientAddress = ''
-        return this.forget()
+        this.forget()
+        break
       case 'Q':
-        return this.finish()
+        this.finish()
+        break
       default:
         throw new MalformedPacket('an unknown command')
     }
