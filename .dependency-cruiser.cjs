@@ -185,6 +185,20 @@ module.exports = {
       to: { path: '^(src|console|test|bench|scripts|ormconfig)|^client/(?!dist/)' },
     },
     {
+      name: 'core-without-fronts',
+      comment: 'What fronts share knows no protocol.',
+      severity: 'error',
+      from: { path: '^connectors/mail/src/core/' },
+      to: { path: '^connectors/mail/src/(fronts/|main)' },
+    },
+    {
+      name: 'fronts-apart',
+      comment: 'Each speaks one protocol, in files that begin with its name.',
+      severity: 'error',
+      from: { path: '^connectors/mail/src/fronts/(\\w+)' },
+      to: { path: '^connectors/mail/src/fronts/', pathNot: '^connectors/mail/src/fronts/$1' },
+    },
+    {
       name: 'client-without-its-users',
       severity: 'error',
       from: { path: '^client/' },

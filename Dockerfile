@@ -7,7 +7,7 @@ COPY package.json package-lock.json ./
 # The lock file also names the other packages of the workspace.
 COPY client/package.json ./client/
 COPY console/package.json ./console/
-COPY connectors/postfix/package.json ./connectors/postfix/
+COPY connectors/mail/package.json ./connectors/mail/
 # Packages from the registry run no scripts here; none needs to.
 RUN npm ci --ignore-scripts --no-audit --no-fund
 COPY nest-cli.json tsconfig.json tsconfig.build.json ormconfig.ts ./

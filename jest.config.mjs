@@ -16,7 +16,7 @@ export default {
     '<rootDir>/src',
     '<rootDir>/client/src',
     '<rootDir>/console/src',
-    '<rootDir>/connectors/postfix/src',
+    '<rootDir>/connectors/mail/src',
     '<rootDir>/test',
   ],
   testMatch: testMatch(process.env.QUOTA_SUITES),
@@ -28,7 +28,7 @@ export default {
     ...(findGalera() === undefined ? ['/galera\\.'] : []),
     ...(findGroupReplication() === undefined ? ['/group-replication\\.'] : []),
     // The connector is tried with a real Postfix, where one can be run.
-    ...(findPostfix() === undefined ? ['/postfix\\.'] : []),
+    ...(findPostfix() === undefined ? ['/postfix(-milter)?\\.slow'] : []),
     // Files are opened in a spreadsheet, where there is one.
     ...(findCalc() === undefined ? ['/spreadsheet\\.'] : []),
     // The senders in other languages run where their interpreters are.
@@ -57,7 +57,7 @@ export default {
   collectCoverageFrom: [
     'src/**/*.ts',
     'client/src/**/*.ts',
-    'connectors/postfix/src/**/*.ts',
+    'connectors/mail/src/**/*.ts',
     '!**/main.ts',
     '!**/*.spec.ts',
   ],
@@ -87,7 +87,7 @@ function inAreas() {
 /** Of which suites `npm test` leaves nothing: no store, no channel, no longer load and no further case of a property. */
 function wholeInGuard() {
   const left = /\b(onEveryStore|forEveryChannel|forSharedRules|SCALE)\b|\.contract\.js|'fast-check'/
-  const suites = ['src', 'client/src', 'console/src', 'connectors/postfix/src', 'test'].flatMap((folder) =>
+  const suites = ['src', 'client/src', 'console/src', 'connectors/mail/src', 'test'].flatMap((folder) =>
     readdirSync(folder, { recursive: true }).map((name) => `${folder}/${name}`),
   )
   return suites

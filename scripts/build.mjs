@@ -1,6 +1,6 @@
 /**
  * `npm run build`: compiles the service into dist, the client into client/dist, the console into console/dist, and the
- * connector for Postfix into connectors/postfix/dist, all at the same time.
+ * connector for mail servers into connectors/mail/dist, all at the same time.
  * `npm run build -- service` builds only the service. `--if-changed` builds only parts that are missing, or were built
  * from other sources.
  *
@@ -10,8 +10,17 @@
 import { spawn, spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { once } from 'node:events'
-import { chmodSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
-import { basename, join, relative } from 'node:path'
+import {
+  chmodSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
+import { basename, dirname, join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { gzipSync } from 'node:zlib'
 
@@ -64,10 +73,10 @@ const PARTS = {
     ],
     fill: buildConsole,
   },
-  postfix: {
-    target: at('connectors/postfix/dist'),
-    sources: () => ['package-lock.json', ...modulesIn('connectors/postfix/src')],
-    fill: buildPostfix,
+  mail: {
+    target: at('connectors/mail/dist'),
+    sources: () => ['package-lock.json', ...modulesIn('connectors/mail/src')],
+    fill: buildMail,
   },
 }
 
@@ -147,8 +156,8 @@ async function buildClient(next) {
 }
 
 /** Only `npm run typecheck` checks types: those of the client may not be built yet. */
-async function buildPostfix(next) {
-  await transpile('connectors/postfix/src', next)
+async function buildMail(next) {
+  await transpile('connectors/mail/src', next)
   return true
 }
 
@@ -165,7 +174,9 @@ async function transpile(folder, next) {
     const { outputText } = ts.transpileModule(readFileSync(at(file), 'utf8'), { compilerOptions, fileName: file })
     // Only types: no module imports it.
     if (outputText.trim() === 'export {};') continue
-    writeFileSync(join(next, relative(folder, file).replace(/\.ts$/, '.js')), outputText)
+    const module = join(next, relative(folder, file).replace(/\.ts$/, '.js'))
+    mkdirSync(dirname(module), { recursive: true })
+    writeFileSync(module, outputText)
   }
 }
 

@@ -415,7 +415,7 @@ describe('the connector', () => {
     while (line() === undefined) await sleep(10)
     expect(line()).toMatchObject({
       level: 'info',
-      message: 'dunno: fits',
+      message: 'pass: fits',
       state: 'END-OF-MESSAGE',
       instance: asked.instance,
       payer_hash: expect.stringMatching(/^[0-9a-f]{12}$/),
@@ -423,7 +423,7 @@ describe('the connector', () => {
       recipients: 2,
       amount: 2,
       remaining: 3,
-      key: expect.stringMatching(/^postfix:[0-9a-f]{64}$/),
+      key: expect.stringMatching(/^mail:[0-9a-f]{64}$/),
     })
   })
 
@@ -483,7 +483,7 @@ describe('the connector', () => {
     detour.loses = () => true
     while ((await silent.metric('quota_postfix_doubts ')) === 0) await postfix.ask(next(1))
     const doubts = await readFile(join(state, 'doubts.jsonl'), 'utf8')
-    expect(doubts).toMatch(/"key":"postfix:[0-9a-f]{64}"/)
+    expect(doubts).toMatch(/"key":"mail:[0-9a-f]{64}"/)
     const { text: metrics } = await silent.get('/metrics')
     await PolicyClient.to(silent.port).ask({ ...asked, recipient_count: 'many' })
     silent.signal('SIGTERM')

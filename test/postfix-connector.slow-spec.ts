@@ -187,7 +187,7 @@ describe('the connector, where the service', () => {
     connector.signal('SIGTERM')
     expect(await connector.exited).toBe(0)
     expect(connector.log.filter(({ level, why }) => level === 'error' && why !== undefined)).toMatchObject([
-      { account: 3, amount: 30, key: expect.stringMatching(/^postfix:[0-9a-f]{64}$/), why: 'the connector ends' },
+      { account: 3, amount: 30, key: expect.stringMatching(/^mail:[0-9a-f]{64}$/), why: 'the connector ends' },
     ])
   })
 })

@@ -150,7 +150,7 @@ describe(`a real Postfix in front of the service on ${kind.name}`, () => {
       expect(line).toMatchObject({
         queue_id: expect.stringMatching(/^[0-9A-F]{6,}$/),
         account: 1,
-        message: 'dunno: fits',
+        message: 'pass: fits',
       })
     },
     PATIENCE_MS,
@@ -182,7 +182,7 @@ describe(`a real Postfix in front of the service on ${kind.name}`, () => {
         expect(answers().map(({ state, message }) => [state, message])).toEqual([
           ['DATA', 'reject: exceeded'],
           ['DATA', 'reject: exceeded'],
-          ['END-OF-MESSAGE', 'dunno: fits'],
+          ['END-OF-MESSAGE', 'pass: fits'],
           ['DATA', 'reject: exceeded'],
         ])
       })

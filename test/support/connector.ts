@@ -7,7 +7,7 @@ import { freePort } from '../../scripts/mariadb.mjs'
 import { guard } from './guard.js'
 import { opened } from './opened.js'
 
-const ENTRY = join(process.cwd(), 'connectors/postfix/bin/quota-postfix.mjs')
+const ENTRY = join(process.cwd(), 'connectors/mail/bin/quota-postfix.mjs')
 const READY_WITHIN_MS = 20_000
 
 /** A line of the connector's log. */
@@ -23,6 +23,10 @@ export class Connector {
     private readonly child: ChildProcess,
     /** The port for Postfix. */
     readonly port: number,
+    /** The port for mail servers that ask filters. */
+    readonly milter: number,
+    /** The port for questions over HTTP, if there is an `HTTP_TOKEN`. */
+    readonly http: number,
     /** The URL of metrics and health. */
     readonly url: string,
   ) {}
@@ -33,17 +37,21 @@ export class Connector {
    */
   static async start(env: Record<string, string>, before?: Connector): Promise<Connector> {
     const port = before?.port ?? (await freePort())
+    const milter = before?.milter ?? (await freePort())
+    const http = before?.http ?? (await freePort())
     const metrics = before === undefined ? await freePort() : Number(new URL(before.url).port)
     const child = spawn(process.execPath, [ENTRY], {
       env: {
         PATH: process.env['PATH'] ?? '',
         LISTEN: `127.0.0.1:${port}`,
+        MILTER_LISTEN: `127.0.0.1:${milter}`,
+        HTTP_LISTEN: env['HTTP_TOKEN'] === undefined ? 'off' : `127.0.0.1:${http}`,
         METRICS_LISTEN: `127.0.0.1:${metrics}`,
         ...env,
       },
       stdio: ['ignore', 'pipe', 'pipe'],
     })
-    const connector = new Connector(child, port, `http://127.0.0.1:${metrics}`)
+    const connector = new Connector(child, port, milter, http, `http://127.0.0.1:${metrics}`)
     const release = child.pid === undefined ? undefined : guard(child.pid)
     opened(() => child.kill('SIGKILL'))
     child.stdout.on('data', (chunk: Buffer) => (connector.stdout += chunk.toString('utf8')))
@@ -164,4 +172,88 @@ export function questionText(attributes: Record<string, string | number>): strin
   return `${Object.entries(all)
     .map(([name, value]) => `${name}=${value}\n`)
     .join('')}\n`
+}
+
+/** The steps that Postfix 3.7 offers. */
+const OFFERED_STEPS = 0x1fffff
+
+/** Plays a mail server with a filter (milter): one SMTP session. */
+export class MilterClient {
+  private bytes: Buffer = Buffer.alloc(0)
+  private wake: () => void = () => undefined
+  ended = false
+
+  private constructor(readonly socket: Socket) {
+    socket.on('data', (chunk) => {
+      this.bytes = Buffer.concat([this.bytes, chunk])
+      this.wake()
+    })
+    socket.on('error', () => undefined)
+    socket.on('close', () => {
+      this.ended = true
+      this.wake()
+    })
+    opened(() => socket.destroy())
+  }
+
+  /** A connection on which nothing has been sent. */
+  static silent(target: number | string): MilterClient {
+    return new MilterClient(typeof target === 'number' ? connect(target, '127.0.0.1') : connect(target))
+  }
+
+  /** A session of a client; of steps that are not offered, each is answered. */
+  static async to(target: number | string, steps = OFFERED_STEPS, client = '192.0.2.7'): Promise<MilterClient> {
+    const milter = MilterClient.silent(target)
+    const offer = Buffer.alloc(12)
+    offer.writeUInt32BE(6, 0)
+    offer.writeUInt32BE(steps, 8)
+    milter.send('O', offer)
+    await milter.answer()
+    milter.send('C', `client.test\x004\x00\x19${client}\0`)
+    if (steps === 0) await milter.answer()
+    return milter
+  }
+
+  /** Sends a packet. */
+  send(command: string, data: string | Buffer = ''): void {
+    this.socket.write(milterPacket(command, data))
+  }
+
+  /** Sends an envelope, as far as no answer is awaited. */
+  envelope(login: string, recipients: number, parameters: readonly string[] = []): void {
+    if (login !== '') this.send('D', `M{auth_authen}\0${login}\0`)
+    this.send('M', ['<ann@example.org>', ...parameters].map((text) => `${text}\0`).join(''))
+    for (let n = 0; n < recipients; n += 1) this.send('R', `<someone-${n}@elsewhere.test>\0`)
+  }
+
+  /** Sends a whole message. @returns the answer to its end, or to `DATA` */
+  async message(login: string, recipients: number): Promise<string | undefined> {
+    this.envelope(login, recipients)
+    this.send('T')
+    const said = await this.answer()
+    if (said !== 'c') return said
+    this.send('E')
+    return this.answer()
+  }
+
+  /** @returns the next packet as text; undefined if the connection ends without one */
+  async answer(): Promise<string | undefined> {
+    for (;;) {
+      const end = this.bytes.length < 4 ? Infinity : 4 + this.bytes.readUInt32BE(0)
+      if (end <= this.bytes.length) {
+        const packet = this.bytes.toString('latin1', 4, end)
+        this.bytes = this.bytes.subarray(end)
+        return packet
+      }
+      if (this.ended) return undefined
+      await new Promise<void>((resolve) => (this.wake = resolve))
+    }
+  }
+}
+
+export function milterPacket(command: string, data: string | Buffer = ''): Buffer {
+  const body = Buffer.concat([Buffer.from(command), Buffer.from(data)])
+  const length = Buffer.alloc(4)
+  length.writeUInt32BE(body.length)
+  return Buffer.concat([length, body])
 }

@@ -3,7 +3,7 @@ import type { Question } from './question.js'
 /** The maximum length of a sender in a lookup, in characters: 64 before the `@` and 255 after it. */
 export const MAX_SENDER_LENGTH = 320
 
-/** The payer of a message, as Postfix identifies it. */
+/** The payer of a message, as the mail server identifies it. */
 export interface Payer {
   readonly kind: 'sasl' | 'sender' | 'network'
   /** A login, an address of the envelope, or an IP address; empty if there is none. */

@@ -60,9 +60,25 @@ describe('a file of doubts', () => {
     expect(readDoubts(folder)).toEqual({ entries: [entry(1), entry(3)], damaged: 0 })
   })
 
+  it('has the end of an entry at once, also while it is replaced', async () => {
+    const file = open()
+    expect(await file.write(entry(1), () => [entry(1)])).toBe(true)
+    file.writeNow(entry(1, 'answered'), () => [])
+    expect(readDoubts(folder)).toEqual({ entries: [entry(1, 'answered')], damaged: 0 })
+    for (let n = 2; n <= 30_000; n += 1) {
+      if (n % 1_000 === 0) await file.write(entry(n), () => [entry(n)])
+      file.writeNow(entry(n, 'answered'), () => [entry(n, 'answered')])
+    }
+    await file.write(entry(40_000), () => [])
+    const { entries, damaged } = readDoubts(folder)
+    expect(damaged).toBe(0)
+    expect(entries.filter(({ outcome }) => outcome === undefined)).toEqual([entry(40_000)])
+    expect((await readFile(path(), 'utf8')).split('\n').length).toBeLessThan(25_000)
+  })
+
   it('stays small, however many doubts come and go', async () => {
     const file = open()
-    const written: Promise<void>[] = []
+    const written: Promise<boolean>[] = []
     for (let n = 1; n <= 20_000; n += 1) {
       written.push(file.write(entry(n), () => [entry(n)]))
       if (n % 1_000 === 0) await Promise.all(written.splice(0))

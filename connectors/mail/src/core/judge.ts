@@ -4,9 +4,19 @@ import { type Accounts, type Payer, payerOf } from './accounts.js'
 import type { Doubts } from './doubts.js'
 import type { Question } from './question.js'
 import type { Charge, Outcome, Spending } from './spending.js'
-import { DUNNO, type Leniency, noQuota, refusal, type Unit, unknownSender, unreachable, type Wording } from './words.js'
+import {
+  type Answer,
+  type Leniency,
+  noQuota,
+  PASS,
+  refusal,
+  type Unit,
+  unknownSender,
+  unreachable,
+  type Wording,
+} from './words.js'
 
-/** The maximum time for an answer, in milliseconds. Postfix and its client wait meanwhile. */
+/** The maximum time for an answer, in milliseconds. The mail server and its client wait meanwhile. */
 export const ANSWER_WITHIN_MS = 4_000
 /** The same before the end of the message, which will be asked about, too. */
 const EARLY_ANSWER_WITHIN_MS = 2_000
@@ -28,9 +38,7 @@ export interface Rules extends Wording {
 }
 
 /** An answer, with its details for the log and the metrics. */
-export interface Verdict {
-  /** An action of access(5). */
-  readonly action: string
+export interface Verdict extends Answer {
   readonly reason:
     | 'not_asked'
     | 'fits'
@@ -51,19 +59,20 @@ export interface Verdict {
   readonly amount?: number
   /** The units that the account may still use. */
   readonly remaining?: number
-  readonly key?: string
+  /** The charge that was tried. */
+  readonly charge?: Charge
   readonly error?: string
 }
 
-const POSTPONED = { action: DUNNO, reason: 'postponed' } as const
+const POSTPONED = { ...PASS, reason: 'postponed' } as const
 
-/** Decides the answer to Postfix. */
-export class Policy {
+/** Decides the answer to a mail server. */
+export class Judge {
   constructor(
     private readonly rules: Rules,
     private readonly accounts: Accounts,
     private readonly spending: Pick<Spending, 'charge' | 'check'>,
-    private readonly doubts: Pick<Doubts, 'add' | 'has'>,
+    private readonly doubts: Pick<Doubts, 'add' | 'begin' | 'has'>,
     /** The secret of hashes. @throws Error if it cannot be read now */
     private readonly secret: () => Promise<string>,
     /** Milliseconds since 1970. */
@@ -78,7 +87,7 @@ export class Policy {
     const { state } = question
     const final = state === 'END-OF-MESSAGE'
     if (!final && state !== 'DATA' && !(this.rules.checkAtRcpt && state === 'RCPT'))
-      return { action: DUNNO, reason: 'not_asked' }
+      return { ...PASS, reason: 'not_asked' }
     if (final && (question.instance === '' || question.recipientCount < 1))
       throw new Error('a message without instance or recipient_count: is this Postfix 2.3 or later?')
     if (final && this.rules.unit === 'kb' && question.size < 1) throw new Error('a message without size')
@@ -100,7 +109,7 @@ export class Policy {
     }
     const { unit, unknownSender: setting, contact } = this.rules
     const named = { payer: payer.name, payerHash: payerHashOf(payer, secret) }
-    if (account === undefined) return { ...named, action: unknownSender(setting, contact), reason: 'unknown_sender' }
+    if (account === undefined) return { ...named, ...unknownSender(setting, contact), reason: 'unknown_sender' }
     const amount = amountOf(question, unit)
     const known = { ...named, account, amount }
     if (!final) {
@@ -113,11 +122,12 @@ export class Policy {
       key: keyOf(question, secret),
       queueId: question.queueId.slice(0, MAX_QUEUE_ID_LENGTH),
     }
-    return { ...known, key: charge.key, ...(await this.charge(charge, until)) }
+    return { ...known, charge, ...(await this.charge(charge, question.repeats, until)) }
   }
 
-  private async charge(charge: Charge, until: number): Promise<Verdict> {
-    if (this.doubts.has(charge.key)) return { action: unreachable('defer'), reason: 'in_doubt' }
+  private async charge(charge: Charge, repeats: boolean, until: number): Promise<Verdict> {
+    if (this.doubts.has(charge.key)) return { ...unreachable('defer'), reason: 'in_doubt' }
+    if (!repeats) await this.doubts.begin(charge)
     const outcome = await this.spending.charge(charge, until)
     // A deferred message comes again as another message, and must not have been charged.
     if (outcome.kind === 'unknown' && outcome.doubt && this.rules.unreachable === 'defer') await this.doubts.add(charge)
@@ -127,19 +137,22 @@ export class Policy {
   private answer(outcome: Outcome, requested: number): Verdict {
     switch (outcome.kind) {
       case 'fits':
-        return { action: DUNNO, reason: 'fits', remaining: outcome.remaining }
+        return { ...PASS, reason: 'fits', remaining: outcome.remaining }
       case 'exceeded': {
         const { remaining, refillsAt } = outcome
-        const action = refusal({ requested, remaining, refillsAt }, this.now(), this.rules)
-        return { action, reason: 'exceeded', remaining }
+        return {
+          ...refusal({ requested, remaining, refillsAt }, this.now(), this.rules),
+          reason: 'exceeded',
+          remaining,
+        }
       }
       case 'no_quota':
-        return { action: noQuota(this.rules.noQuota, this.rules.contact), reason: 'no_quota' }
+        return { ...noQuota(this.rules.noQuota, this.rules.contact), reason: 'no_quota' }
       case 'contradiction':
         // Always deferred, whatever the setting `unreachable` says: a message must not pass as the charge of another.
-        return { action: unreachable('defer'), reason: 'contradiction' }
+        return { ...unreachable('defer'), reason: 'contradiction' }
       case 'unknown':
-        return { action: unreachable(this.rules.unreachable), reason: 'unreachable', error: outcome.error }
+        return { ...unreachable(this.rules.unreachable), reason: 'unreachable', error: outcome.error }
     }
   }
 
@@ -152,22 +165,22 @@ export class Policy {
   private cannotAsk({ name }: Payer, error: string): Verdict {
     // A database may repeat the name.
     const hidden = name === '' ? error : error.replaceAll(name, '…').replaceAll(name.toLowerCase(), '…')
-    return { action: unreachable(this.rules.unreachable), reason: 'unreachable', payer: name, error: hidden }
+    return { ...unreachable(this.rules.unreachable), reason: 'unreachable', payer: name, error: hidden }
   }
 }
 
-/** The units that a message needs, as far as Postfix knows: no recipients at `RCPT`, no size before the end. */
+/** The units that a message needs, as far as the mail server knows: no recipients at `RCPT`, no size before the end. */
 function amountOf({ recipientCount, size }: Question, unit: Unit): number {
   const known = { recipients: recipientCount, messages: 1, kb: Math.ceil(size / BYTES_PER_KB) }
   return Math.max(known[unit], 1)
 }
 
 /**
- * Identifies a message: Postfix's `instance` (process, microsecond, count) and the sender, whose address does not leave
- * the connector. A repeated question has the same key, also over another connection, or connector with that secret.
+ * Identifies a message: its `instance` and the sender, whose address does not leave the connector. A repeated question
+ * has the same key, also over another connection, or connector with that secret.
  */
 export function keyOf({ instance, sender }: Question, secret: string): string {
-  return `postfix:${hashOf(secret, 'message', instance, sender)}`
+  return `mail:${hashOf(secret, 'message', instance, sender)}`
 }
 
 function payerHashOf({ kind, name }: Payer, secret: string): string | undefined {

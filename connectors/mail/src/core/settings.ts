@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { LOG_LEVELS, type LogLevel } from './log.js'
-import type { Rules } from './policy.js'
-import type { Address } from './policy-server.js'
+import type { Rules } from './judge.js'
+import type { Address } from './listen.js'
 
 const MIN_SECRET_LENGTH = 32
 
@@ -11,8 +11,12 @@ export interface Settings {
   readonly quotaToken: { readonly token: string } | { readonly file: string }
   /** The secret of hashes; undefined: derived from the token. */
   readonly keySecret: string | undefined
-  readonly listen: Address
-  /** Undefined if switched off. */
+  /** Of the policy protocol; undefined if switched off, as each. */
+  readonly listen: Address | undefined
+  /** Of the milter protocol. */
+  readonly milterListen: Address | undefined
+  /** Of HTTP, with the token of its callers. */
+  readonly http: { readonly listen: Address; readonly token: string } | undefined
   readonly metrics: Address | undefined
   readonly accountsFile: string | undefined
   readonly accountsDatabase: { readonly url: string; readonly query: string; readonly cacheMs: number } | undefined
@@ -55,6 +59,11 @@ export function readSettings(environment: Environment): Settings {
         throw new Error(`must be an integer from ${least} to ${most}`)
       return Number(text)
     }) ?? otherwise
+  const address = (name: string, otherwise: string): Address | undefined =>
+    read(name, given(name) ?? otherwise, (text) => (text === 'off' ? undefined : addressOf(text)))
+  /** A value, or the contents of the file that `NAME_FILE` names. */
+  const secretFrom = (name: string): string | undefined =>
+    given(name) ?? read(`${name}_FILE`, given(`${name}_FILE`), (path) => readFileSync(path, 'utf8').trim())
   const required = (names: string): void => void mistakes.push(`${names} is required`)
 
   const quotaUrl = read('QUOTA_URL', given('QUOTA_URL'), urlOf('http:', 'https:'))
@@ -64,9 +73,7 @@ export function readSettings(environment: Environment): Settings {
   if ((token === undefined) === (file === undefined)) required('one of QUOTA_TOKEN and QUOTA_TOKEN_FILE')
 
   const accountsFile = given('ACCOUNTS_FILE')
-  const databaseUrl =
-    given('ACCOUNTS_DATABASE_URL') ??
-    read('ACCOUNTS_DATABASE_URL_FILE', given('ACCOUNTS_DATABASE_URL_FILE'), (path) => readFileSync(path, 'utf8').trim())
+  const databaseUrl = secretFrom('ACCOUNTS_DATABASE_URL')
   const url = read('ACCOUNTS_DATABASE_URL', databaseUrl, urlOf('mysql:', 'mariadb:'))
   const query = given('ACCOUNTS_QUERY')
   if (accountsFile === undefined && databaseUrl === undefined)
@@ -76,14 +83,19 @@ export function readSettings(environment: Environment): Settings {
     mistakes.push('ACCOUNTS_QUERY must name :user, :local or :domain')
   const cacheMs = integer('ACCOUNTS_CACHE_SECONDS', 0, 86_400, 60) * 1_000
 
+  const httpListen = address('HTTP_LISTEN', 'off')
+  const httpToken = read('HTTP_TOKEN', secretFrom('HTTP_TOKEN'), secretOf)
+  if (httpListen !== undefined && secretFrom('HTTP_TOKEN') === undefined)
+    required('one of HTTP_TOKEN and HTTP_TOKEN_FILE, beside HTTP_LISTEN,')
+
   const settings = {
     quotaUrl: quotaUrl ?? '',
     quotaToken: file === undefined ? { token: token ?? '' } : { file },
     keySecret: read('KEY_SECRET', given('KEY_SECRET'), secretOf),
-    listen: read('LISTEN', given('LISTEN') ?? '127.0.0.1:10040', addressOf) ?? { path: '' },
-    metrics: read('METRICS_LISTEN', given('METRICS_LISTEN') ?? '127.0.0.1:10041', (text) =>
-      text === 'off' ? undefined : addressOf(text),
-    ),
+    listen: address('LISTEN', '127.0.0.1:10040'),
+    milterListen: address('MILTER_LISTEN', 'off'),
+    http: httpListen === undefined ? undefined : { listen: httpListen, token: httpToken ?? '' },
+    metrics: address('METRICS_LISTEN', '127.0.0.1:10041'),
     accountsFile,
     accountsDatabase: url === undefined || query === undefined ? undefined : { url, query, cacheMs },
     stateDirectory: given('STATE_DIRECTORY'),
@@ -100,6 +112,8 @@ export function readSettings(environment: Environment): Settings {
     maxConnections: integer('MAX_CONNECTIONS', 1, 100_000, 1_000),
     logLevel: oneOf('LOG_LEVEL', LOG_LEVELS, 'info'),
   }
+  if (['LISTEN', 'MILTER_LISTEN', 'HTTP_LISTEN'].every((name) => (given(name) ?? 'off') === 'off') && given('LISTEN'))
+    required('one of LISTEN, MILTER_LISTEN and HTTP_LISTEN')
   if (mistakes.length > 0)
     throw new SettingsError(`The configuration has mistakes:\n${mistakes.map((one) => `  - ${one}\n`).join('')}`)
   return settings
@@ -116,7 +130,7 @@ function urlOf(...protocols: string[]): (text: string) => string {
 function addressOf(text: string): Address {
   if (text.startsWith('unix:/')) return { path: text.slice('unix:'.length) }
   const [, host = '', port = ''] = /^(\[[\da-f:.]+\]|[\w.-]+):(\d{1,5})$/i.exec(text) ?? []
-  if (host === '' || Number(port) > 65_535) throw new Error('must be HOST:PORT, [IPV6]:PORT or unix:/PATH')
+  if (host === '' || Number(port) > 65_535) throw new Error('must be HOST:PORT, [IPV6]:PORT, unix:/PATH or off')
   return { host: host.replace(/[[\]]/g, ''), port: Number(port) }
 }
 

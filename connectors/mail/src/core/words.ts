@@ -1,10 +1,17 @@
 import { moment } from '@quota-service/client/refusal'
 
-/** An answer to Postfix: an action of access(5), with text for the sender of the message. */
-export const DUNNO = 'DUNNO'
-
 /** The action if nothing else decides. */
 export type Leniency = 'pass' | 'defer' | 'reject'
+
+/** An answer to a mail server. */
+export interface Answer {
+  /** `defer`: a temporary error; `reject`: a permanent one. */
+  readonly answer: Leniency
+  /** For the sender of the message: one line of ASCII; empty with `pass`. */
+  readonly text: string
+}
+
+export const PASS: Answer = { answer: 'pass', text: '' }
 
 /** What a quota counts: the recipients of a message, the message, or its size in kB (1,000 bytes), rounded up. */
 export type Unit = 'recipients' | 'messages' | 'kb'
@@ -44,36 +51,38 @@ export interface Shortage {
  * The answer to a message that exceeds the quota.
  * @param now milliseconds since 1970
  */
-export function refusal({ requested, remaining, refillsAt }: Shortage, now: number, wording: Wording): string {
+export function refusal({ requested, remaining, refillsAt }: Shortage, now: number, wording: Wording): Answer {
   const { unit, contact, timeZone } = wording
   const noun = NOUNS[unit]
   const exceeded = `Sending quota exceeded: ${counted(requested, noun)} asked for, ${remaining} left`
   if (refillsAt === null) {
     // A smaller message fits, where this one never will.
     const less = unit === 'kb' ? `send at most ${remaining} kB at a time` : `send to at most ${remaining} at a time`
-    return `REJECT ${exceeded}. Waiting does not help; ${remaining > 0 ? `${less}, or` : 'please'} ask ${contact}`
+    const advice = `${remaining > 0 ? `${less}, or` : 'please'} ask ${contact}`
+    return { answer: 'reject', text: `${exceeded}. Waiting does not help; ${advice}` }
   }
   const at = Date.parse(refillsAt)
-  return `DEFER_IF_PERMIT ${exceeded}. This fits again ${pause(at - now)}, on ${moment(at, timeZone)}`
+  const text = `${exceeded}. This fits again ${pause(at - now)}, on ${moment(at, timeZone)}`
+  return { answer: 'defer', text }
 }
 
 /** The answer to a message of an account without a quota. */
-export function noQuota(setting: Leniency, contact: string): string {
+export function noQuota(setting: Leniency, contact: string): Answer {
   return lenient(setting, `This account has no sending quota; please ask ${contact}`)
 }
 
 /** The answer to a message without a known payer. */
-export function unknownSender(setting: Leniency, contact: string): string {
+export function unknownSender(setting: Leniency, contact: string): Answer {
   return lenient(setting, `No sending quota is known for this sender; please ask ${contact}`)
 }
 
 /** The answer if the service, or the source of accounts, is unreachable. */
-export function unreachable(setting: 'pass' | 'defer'): string {
+export function unreachable(setting: 'pass' | 'defer'): Answer {
   return lenient(setting, 'Sending quotas cannot be checked at the moment; please try again later')
 }
 
-function lenient(setting: Leniency, why: string): string {
-  return setting === 'pass' ? DUNNO : `${setting === 'reject' ? 'REJECT' : 'DEFER_IF_PERMIT'} ${why}`
+function lenient(answer: Leniency, text: string): Answer {
+  return answer === 'pass' ? PASS : { answer, text }
 }
 
 /** A duration from now, rounded up, so that the sender does not retry too early; to the minute, as `moment`. */

@@ -18,7 +18,7 @@ const FIRST_PAUSE_MS = 1_000
 const LOOK_MS = 5_000
 /** The interval of the check for due doubts. */
 const TICK_MS = 250
-/** How long a message is remembered after its deferral: Postfix may ask again over another connection. */
+/** How long a message is remembered after its deferral: Postfix asks again, also over another connection. */
 const REMEMBERED_MS = 600_000
 
 interface Doubt extends Entry {
@@ -37,6 +37,8 @@ export class Doubts {
   private readonly open = new Map<string, Doubt>()
   /** Those that ended, oldest first, until they are no longer remembered. */
   private readonly ended = new Map<string, Entry>()
+  /** Charges in progress of messages that nobody asks about again: an end of the process leaves them in doubt. */
+  private readonly begun = new Map<string, { readonly entry: Entry; onDisk: boolean }>()
   private readonly closed = new AbortController()
   private readonly timer: NodeJS.Timeout
   private looking: Promise<void> | undefined
@@ -58,7 +60,7 @@ export class Doubts {
   restore(): void {
     for (const entry of this.file?.read() ?? []) {
       if (entry.outcome === undefined) this.put(entry, 0)
-      else this.ended.set(entry.key, entry)
+      else if (entry.outcome !== 'answered') this.ended.set(entry.key, entry)
     }
     void this.file?.write(undefined, this.entries)
     this.log.info(
@@ -73,9 +75,28 @@ export class Doubts {
     return this.open.has(key) || (ended !== undefined && this.remembers(ended))
   }
 
+  /** Before a charge that nobody asks about again. Resolves when it is on disk. */
+  async begin(charge: Charge): Promise<void> {
+    const entry = { ...charge, at: this.now() }
+    const begun = { entry, onDisk: false }
+    this.begun.set(charge.key, begun)
+    begun.onDisk = (await this.file?.write(entry, this.entries)) ?? false
+  }
+
+  /** After it, in the moment of the answer. */
+  answered({ key }: Charge): void {
+    const begun = this.begun.get(key)
+    if (begun === undefined) return
+    this.begun.delete(key)
+    const entry = { ...begun.entry, outcome: 'answered' as const }
+    if (begun.onDisk) this.file?.writeNow(entry, this.entries)
+    else void this.file?.write(entry, this.entries)
+  }
+
   /** Resolves when the doubt is on disk: a message is deferred only then. */
   async add(charge: Charge): Promise<void> {
     const entry = { ...charge, at: this.now() }
+    this.begun.delete(charge.key)
     this.put(entry, FIRST_PAUSE_MS)
     const [oldest] = this.open.values()
     if (this.open.size > MAX_DOUBTS && oldest !== undefined) this.end(oldest, 'given_up', 'too many')
@@ -97,7 +118,11 @@ export class Doubts {
   }
 
   /** What the file has to keep. */
-  private readonly entries = (): Entry[] => [...this.ended.values(), ...this.open.values()]
+  private readonly entries = (): Entry[] => [
+    ...this.ended.values(),
+    ...this.open.values(),
+    ...[...this.begun.values()].map(({ entry }) => entry),
+  ]
 
   private put(entry: Entry, pauseMs: number): void {
     const now = performance.now()
@@ -131,7 +156,7 @@ export class Doubts {
     doubt.dueAt = performance.now() + doubt.pauseMs
   }
 
-  private end(doubt: Doubt, outcome: NonNullable<Entry['outcome']>, why?: string): void {
+  private end(doubt: Doubt, outcome: 'refunded' | 'not_charged' | 'given_up', why?: string): void {
     const { key, account, amount, queueId, at } = doubt
     const entry = { key, account, amount, queueId, at, outcome }
     if (!this.open.delete(key)) return

@@ -1,21 +1,4 @@
-/** The used attributes of a Postfix question. Texts are as Postfix sends them; empty if it sent none. */
-export interface Question {
-  /** The state of the SMTP dialogue: `RCPT`, `DATA`, `END-OF-MESSAGE` and others. */
-  readonly state: string
-  /** The same for all questions about one message, and for no other message. */
-  readonly instance: string
-  readonly queueId: string
-  /** The sender address of the envelope; empty for bounces, too. */
-  readonly sender: string
-  /** The login. */
-  readonly saslUsername: string
-  /** IPv4 or IPv6. */
-  readonly clientAddress: string
-  /** The number of recipients that Postfix has accepted so far: 0 before `DATA`. */
-  readonly recipientCount: number
-  /** Bytes: what the client has announced, or 0; at the end of the message its size. */
-  readonly size: number
-}
+import type { Question } from '../core/question.js'
 
 /** The input is not a question. The protocol has no answer to that: close the connection. */
 export class MalformedQuestion extends Error {
@@ -101,6 +84,7 @@ export class QuestionReader {
     const question = {
       state: value('protocol_state'),
       instance: value('instance'),
+      repeats: true,
       queueId: value('queue_id'),
       sender: value('sender'),
       saslUsername: value('sasl_username'),

@@ -1,20 +1,24 @@
 import { readFile } from 'node:fs/promises'
-import type { AddressInfo } from 'node:net'
+import type { AddressInfo, Socket } from 'node:net'
 import { join } from 'node:path'
-import { AccountFile } from './account-file.js'
-import { AccountQuery } from './account-query.js'
-import { firstOf } from './accounts.js'
-import { DoubtFile } from './doubt-file.js'
-import { Doubts } from './doubts.js'
-import { type Log, openLog } from './log.js'
-import { Metrics } from './metrics.js'
-import { serveOperations } from './operations.js'
-import { Policy } from './policy.js'
-import { PolicyServer } from './policy-server.js'
-import { type Readiness, readinessOf } from './readiness.js'
-import { readSettings, type Settings, SettingsError } from './settings.js'
-import { listDoubts, settle } from './settle.js'
-import { Spending, wordsOf } from './spending.js'
+import { AccountFile } from './core/account-file.js'
+import { AccountQuery } from './core/account-query.js'
+import { firstOf } from './core/accounts.js'
+import { Desk } from './core/desk.js'
+import { DoubtFile } from './core/doubt-file.js'
+import { Doubts } from './core/doubts.js'
+import { Judge } from './core/judge.js'
+import { type Address, type Connection, type Front, serveSockets } from './core/listen.js'
+import { type Log, openLog } from './core/log.js'
+import { Metrics } from './core/metrics.js'
+import { serveOperations } from './core/operations.js'
+import { serveHttp } from './fronts/http.js'
+import { MilterConnection } from './fronts/milter.js'
+import { PolicyConnection } from './fronts/policy.js'
+import { type Readiness, readinessOf } from './core/readiness.js'
+import { readSettings, type Settings, SettingsError } from './core/settings.js'
+import { listDoubts, settle } from './core/settle.js'
+import { Spending, wordsOf } from './core/spending.js'
 
 /** How long doubts are checked at shutdown. Questions in progress have their own time. */
 const DOUBTS_GRACE_MS = 5_000
@@ -46,9 +50,21 @@ async function serve(settings: Settings): Promise<void> {
   const doubtFile = stateDirectory === undefined ? undefined : new DoubtFile(stateDirectory, log, metrics)
   const doubts = new Doubts(spending.client, log, metrics, doubtFile, Date.now)
   const accounts = firstOf([file, query].filter((source) => source !== undefined))
-  const policy = new Policy(settings.rules, accounts, spending, doubts, secret, Date.now)
-  const server = new PolicyServer((question) => policy.decide(question), metrics, log, settings.maxConnections)
-  await server.listen(settings.listen)
+  const { rules, maxConnections } = settings
+  const judge = new Judge(rules, accounts, spending, doubts, secret, Date.now)
+  const desk = new Desk(judge, doubts, metrics, log)
+  const needs = { size: rules.unit === 'kb', checkAtRcpt: rules.checkAtRcpt }
+  const serveFront = async (
+    address: Address | undefined,
+    take: (socket: Socket) => Connection,
+  ): Promise<Front | undefined> =>
+    address === undefined ? undefined : serveSockets(address, maxConnections, desk, take)
+  const policy = await serveFront(settings.listen, (socket) => new PolicyConnection(socket, desk))
+  const milter = await serveFront(settings.milterListen, (socket) => new MilterConnection(socket, desk, needs))
+  const http =
+    settings.http === undefined
+      ? undefined
+      : await serveHttp(settings.http.listen, settings.http.token, maxConnections, desk)
   // Only now: another connector, which listens already, would write the same file.
   doubts.restore()
 
@@ -62,7 +78,7 @@ async function serve(settings: Settings): Promise<void> {
     ending = true
     log.info({ signal }, 'ending')
     file?.close()
-    await server.close()
+    await Promise.all([policy?.close(), milter?.close(), http?.close()])
     await doubts.close(DOUBTS_GRACE_MS)
     await query?.close()
     operations?.closeAllConnections()
@@ -72,7 +88,13 @@ async function serve(settings: Settings): Promise<void> {
   }
   for (const signal of ['SIGTERM', 'SIGINT']) process.on(signal, (name: string) => void end(name))
   log.info(
-    { listen: server.address, metrics: operations?.address() as AddressInfo | null | undefined, ...settings.rules },
+    {
+      listen: policy?.address,
+      milter: milter?.address,
+      http: http?.address,
+      metrics: operations?.address() as AddressInfo | null | undefined,
+      ...rules,
+    },
     'listening',
   )
   const trouble = await probe()

@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs'
+import { readFileSync, writeSync } from 'node:fs'
 import type { FileHandle } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -14,14 +14,19 @@ const WRITE_WITHIN_MS = 500
 const MAX_OUTDATED = 10_000
 /** The maximum number of entries that wait for a slow disk; beyond, the file is rewritten instead. */
 const MAX_WAITING = 10_000
+/** Longer texts are written in parts. */
+const MAX_AT_ONCE = 100_000
 const MAX_FILE_BYTES = 32_000_000
 
-/** A message that was deferred in doubt: a line of the file. Of several lines with one key, the last is valid. */
+/**
+ * A message that was deferred in doubt, or will be if the process ends now: a line of the file. Of several lines with
+ * one key, the last is valid.
+ */
 export interface Entry extends Charge {
   /** The time of the deferral, in milliseconds since 1970. */
   readonly at: number
   /** Absent while the doubt is open. */
-  readonly outcome?: 'refunded' | 'not_charged' | 'given_up' | undefined
+  readonly outcome?: 'refunded' | 'not_charged' | 'given_up' | 'answered' | undefined
 }
 
 /**
@@ -33,6 +38,8 @@ export class DoubtFile {
   /** Undefined until the first write, and after a failure. */
   private handle: FileHandle | undefined
   private outdated = 0
+  /** Nothing else may be written now: the file is being replaced, or a line may be half written. */
+  private locked = false
   /** A file that cannot be read is not replaced: its doubts would be lost. */
   private readable = true
   private failed = false
@@ -69,8 +76,9 @@ export class DoubtFile {
    * Resolves when the entry is on disk, or after a while without it; never rejects.
    * @param entry undefined: rewrites the file
    * @param all every entry that is still of use, including this one
+   * @returns whether it is on disk
    */
-  async write(entry: Entry | undefined, all: () => Entry[]): Promise<void> {
+  async write(entry: Entry | undefined, all: () => Entry[]): Promise<boolean> {
     if (entry !== undefined) this.waiting.push(entry)
     if (this.waiting.length > MAX_WAITING) {
       this.waiting.length = 0
@@ -78,7 +86,23 @@ export class DoubtFile {
     }
     const written = (this.turn = this.turn.then(() => this.flush(all)))
     const late = sleep(WRITE_WITHIN_MS, true, { ref: false })
-    if (await Promise.race([written.then(() => false), late])) this.fail(new Error(`not within ${WRITE_WITHIN_MS} ms`))
+    if (!(await Promise.race([written.then(() => false), late]))) return !this.failed
+    this.fail(new Error(`not within ${WRITE_WITHIN_MS} ms`))
+    return false
+  }
+
+  /**
+   * Writes an entry, of which an earlier line is on disk, without waiting for it: hardly a process ends between this
+   * and what its caller does next. An end of the machine may lose it.
+   */
+  writeNow(entry: Entry, all: () => Entry[]): void {
+    try {
+      if (this.handle === undefined || this.locked || this.outdated >= MAX_OUTDATED) void this.write(entry, all)
+      else writeSync(this.handle.fd, lineOf(entry))
+      this.outdated += 1
+    } catch (error) {
+      this.fail(error)
+    }
   }
 
   /** Waits until everything is written, as long as answers do. */
@@ -91,12 +115,17 @@ export class DoubtFile {
     try {
       if (!this.readable) throw new Error('the file could not be read at start')
       if (this.handle === undefined || this.outdated >= MAX_OUTDATED) {
+        this.locked = true
         const next = await replaceFile(this.path, all().map(lineOf).join(''))
         await this.handle?.close()
         this.handle = next
         this.outdated = 0
+        this.locked = false
       } else if (entries.length > 0) {
-        await this.handle.appendFile(entries.map(lineOf).join(''))
+        const text = entries.map(lineOf).join('')
+        this.locked = text.length > MAX_AT_ONCE
+        await this.handle.appendFile(text)
+        this.locked = false
         await this.handle.datasync()
         this.outdated += entries.length
       }
@@ -104,6 +133,7 @@ export class DoubtFile {
       this.failed = false
     } catch (error) {
       this.fail(error)
+      this.locked = false
       // The file may end within a line.
       await this.handle?.close().catch(() => undefined)
       this.handle = undefined

@@ -1,7 +1,6 @@
-import { once } from 'node:events'
 import { createServer, type RequestListener, type Server } from 'node:http'
 import type { Registry } from 'prom-client'
-import type { Address } from './policy-server.js'
+import { type Address, listenOn } from './listen.js'
 import type { Readiness } from './readiness.js'
 
 /** The maximum number of connections for probes and scrapes. */
@@ -30,7 +29,6 @@ export async function serveOperations(address: Address, registry: Registry, read
   }
   const server = createServer({ requestTimeout: REQUEST_WITHIN_MS, headersTimeout: REQUEST_WITHIN_MS }, listener)
   server.maxConnections = MAX_CONNECTIONS
-  server.listen(address)
-  await once(server, 'listening')
+  await listenOn(server, address)
   return server
 }

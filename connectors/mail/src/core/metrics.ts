@@ -18,12 +18,12 @@ export class Metrics {
   })
   readonly connections = new Gauge({
     name: 'quota_postfix_connections',
-    help: 'Connections of Postfix processes.',
+    help: 'Connections of mail servers.',
     registers: [this.registry],
   })
   readonly closed = new Counter({
     name: 'quota_postfix_connections_closed_total',
-    help: 'Connections that were closed without an answer, by reason: too_many, malformed, slow, failed.',
+    help: 'Connections and requests that ended without an answer, by reason: too_many, malformed, slow, failed.',
     labelNames: ['reason'] as const,
     registers: [this.registry],
   })
@@ -51,7 +51,7 @@ export class Metrics {
 
   constructor() {
     collectDefaultMetrics({ register: this.registry })
-    const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as {
+    const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as {
       version: string
     }
     new Gauge({
@@ -61,7 +61,7 @@ export class Metrics {
       registers: [this.registry],
     }).set({ version }, 1)
     // Alerts see the first of them only if there was a value before.
-    for (const answer of ['dunno', 'defer_if_permit']) this.questions.inc({ answer, reason: 'unreachable' }, 0)
+    for (const answer of ['pass', 'defer']) this.questions.inc({ answer, reason: 'unreachable' }, 0)
     for (const outcome of ['refunded', 'not_charged', 'given_up']) this.settled.inc({ outcome }, 0)
   }
 

@@ -1,6 +1,7 @@
 import { describe, expect, it } from '@jest/globals'
 import fc from 'fast-check'
-import { MalformedQuestion, MAX_LINE_BYTES, MAX_LINES, type Question, QuestionReader } from './question.js'
+import type { Question } from '../core/question.js'
+import { MalformedQuestion, MAX_LINE_BYTES, MAX_LINES, QuestionReader } from './policy-question.js'
 
 /** A question of Postfix 3.7 at the end of a message. */
 const TEXT = `request=smtpd_access_policy
@@ -37,6 +38,7 @@ policy_context=
 const QUESTION: Question = {
   state: 'END-OF-MESSAGE',
   instance: '1a2b.6a0b1c2d.e3f4.0',
+  repeats: true,
   queueId: '4F9D195432C',
   sender: 'ann@example.org',
   saslUsername: 'ann',
@@ -57,6 +59,7 @@ describe('a question', () => {
       {
         state: 'RCPT',
         instance: '',
+        repeats: true,
         queueId: '',
         sender: '',
         saslUsername: '',

@@ -1,0 +1,134 @@
+import { describe, expect, it } from '@jest/globals'
+import fc from 'fast-check'
+import {
+  addressOf,
+  agreementOf,
+  MalformedPacket,
+  MAX_COUNTED_BYTES,
+  MAX_KEPT_BYTES,
+  offerOf,
+  type Packet,
+  packetOf,
+  PacketReader,
+  replyOf,
+  STEPS,
+  textsOf,
+} from './milter-packet.js'
+
+const reading = (bytes: Buffer): Packet[] => new PacketReader().read(bytes)
+const prefix = (length: number, command: string): Buffer => {
+  const bytes = Buffer.alloc(5)
+  bytes.writeUInt32BE(length)
+  bytes.write(command, 4, 'latin1')
+  return bytes
+}
+
+describe('packets of a mail server', () => {
+  it('are the same however their bytes arrive; of headers and bodies, only the size is kept', () => {
+    const packet = fc.record({
+      command: fc.constantFrom('O', 'D', 'C', 'M', 'R', 'T', 'L', 'B', 'E', 'A', 'Q'),
+      data: fc.uint8Array({ maxLength: 200 }).map((bytes) => Buffer.from(bytes)),
+    })
+    fc.assert(
+      fc.property(
+        fc.array(packet, { maxLength: 20 }),
+        fc.infiniteStream(fc.integer({ min: 1, max: 60 })),
+        (all, cuts) => {
+          const bytes = Buffer.concat(all.map(({ command, data }) => packetOf(command, data)))
+          const reader = new PacketReader()
+          const found: Packet[] = []
+          for (let at = 0; at < bytes.length;) {
+            const end = at + (cuts.next().value as number)
+            found.push(...reader.read(bytes.subarray(at, end)))
+            at = end
+          }
+          const counted = (command: string): boolean => command === 'L' || command === 'B'
+          const lines = (data: Buffer): number => data.filter((byte) => byte === 0x0a).length
+          expect(found).toEqual(
+            all.map(({ command, data }) => ({
+              command,
+              data: counted(command) ? Buffer.alloc(0) : data,
+              bytes: command === 'L' ? data.length + 1 + lines(data) : command === 'B' ? data.length : 0,
+            })),
+          )
+          expect(reader.unfinished).toBe(false)
+        },
+      ),
+    )
+  })
+
+  it('count a header as it stands in the message', () => {
+    const [header] = reading(packetOf('L', 'Subject\0 a\n\tb\0'))
+    expect(header?.bytes).toBe('Subject: a\r\n\tb\r\n'.length)
+  })
+
+  it.each([
+    ['without a command', prefix(0, 'M')],
+    ['that are too long to keep', prefix(MAX_KEPT_BYTES + 1, 'M')],
+    ['that are too long to count', prefix(MAX_COUNTED_BYTES + 1, 'B')],
+    ['that are no packets', Buffer.from('GET / HTTP/1.1\r\n')],
+  ])('%s are refused at once', (_, bytes) => {
+    expect(() => reading(bytes)).toThrow(MalformedPacket)
+  })
+
+  it('keep at most one packet in memory, whatever comes', () => {
+    const reader = new PacketReader()
+    reader.read(prefix(MAX_COUNTED_BYTES, 'B'))
+    const part = Buffer.alloc(1_000_000)
+    for (let n = 0; n < 16; n += 1) expect(reader.read(part)).toEqual([])
+    expect(Object.values(reader).filter((value) => Buffer.isBuffer(value) && value.length > 0)).toEqual([])
+    expect(reader.read(Buffer.alloc(MAX_COUNTED_BYTES - 1 - 16_000_000))).toMatchObject([
+      { command: 'B', bytes: MAX_COUNTED_BYTES - 1 },
+    ])
+  })
+
+  it('of which 10,000 are broken: each is read or refused, and nothing else', () => {
+    const good = ['O', 'D', 'C', 'M', 'R', 'E'].map((command) => packetOf(command, 'a\0b\0c\0'))
+    const broken = fc.oneof(
+      fc.uint8Array({ maxLength: 300 }).map((bytes) => Buffer.from(bytes)),
+      fc
+        .tuple(fc.constantFrom(...good), fc.nat(), fc.integer({ min: 0, max: 255 }))
+        .map(([packet, at, byte]) => Buffer.from(packet).fill(byte, at % packet.length, (at % packet.length) + 1)),
+    )
+    fc.assert(
+      fc.property(broken, (bytes) => {
+        try {
+          for (const { data } of reading(bytes)) for (const parse of [textsOf, offerOf, addressOf]) parse(data)
+        } catch (error) {
+          expect(error).toBeInstanceOf(MalformedPacket)
+        }
+      }),
+      { numRuns: 10_000 },
+    )
+  })
+})
+
+describe('the negotiation', () => {
+  it('has a version, and the steps that are offered', () => {
+    const data = Buffer.alloc(12)
+    data.writeUInt32BE(6, 0)
+    data.writeUInt32BE(0x1fffff, 8)
+    expect(offerOf(data)).toEqual({ version: 6, steps: 0x1fffff })
+    const [answer] = reading(agreementOf(6, STEPS.noBody))
+    expect(offerOf(answer!.data)).toEqual({ version: 6, steps: STEPS.noBody })
+    data.writeUInt32BE(1, 0)
+    expect(() => offerOf(data)).toThrow(MalformedPacket)
+  })
+})
+
+describe('the client of a connection', () => {
+  it.each([
+    ['mail.test\x004\x00\x19192.0.2.7\0', '192.0.2.7'],
+    ['mail.test\x006\x00\x19IPv6:2001:db8::7\0', '2001:db8::7'],
+    ['localhost\0L\0\0/run/mail\0', ''],
+    ['unknown\0U', ''],
+  ])('of %j has the address %j', (text, address) => {
+    expect(addressOf(Buffer.from(text, 'latin1'))).toBe(address)
+  })
+})
+
+describe('a reply', () => {
+  it('has its per cent signs doubled', () => {
+    expect(replyOf('550 5.7.1 a%20b').toString('latin1', 4)).toBe('y550 5.7.1 a%%20b\0')
+  })
+})
