@@ -16,6 +16,7 @@ import { OperationCheck } from './verify-operations.js'
 import { QuotaCheck } from './verify-quotas.js'
 import { VERIFY } from './verify-settings.js'
 import { TableCheck } from './verify-tables.js'
+import { TotalsCheck } from './verify-totals.js'
 
 /** The result of one page. */
 export interface Page {
@@ -57,6 +58,7 @@ export class Verifier<Q extends QuotaRow> implements Verification {
   private readonly store: LedgerStore<Q>
   private readonly rows: readonly Check[]
   private readonly owners: QuotaCheck<Q>
+  private readonly sums: TotalsCheck<Q>
 
   constructor(
     channel: Channel<Q>,
@@ -68,6 +70,7 @@ export class Verifier<Q extends QuotaRow> implements Verification {
     const store = new LedgerStore(dataSource, channel)
     this.store = store
     this.owners = new QuotaCheck(store, clock)
+    this.sums = new TotalsCheck(store, clock)
     this.rows = [
       new TableCheck(store, clock),
       new ActCheck(store),
@@ -82,7 +85,7 @@ export class Verifier<Q extends QuotaRow> implements Verification {
   }
 
   parts(signal?: AbortSignal): readonly AsyncGenerator<Page>[] {
-    return [this.pagesOf(this.rows, signal), this.pagesOf([this.owners], signal)]
+    return [this.pagesOf(this.rows, signal), this.pagesOf([this.owners, this.sums], signal)]
   }
 
   async sizes(): Promise<Record<string, number>> {
@@ -126,7 +129,13 @@ export class Verifier<Q extends QuotaRow> implements Verification {
     for (const finding of findings) if (finding.mend === undefined) repaired.set(finding, 'left')
     const mendable = findings.filter(({ mend }) => mend !== undefined)
     for (const [ownerId, own] of groupBy(mendable, (finding) => finding.ownerId)) {
-      const after = await this.repairOwner(ownerId ?? 0, own, requestId)
+      if (ownerId === null) {
+        // Of no owner, and so without an owner's lock.
+        for (const { mend } of own) if (mend !== undefined) await this.transactions.write(mend)
+        for (const finding of own) repaired.set(finding, 'mended')
+        continue
+      }
+      const after = await this.repairOwner(ownerId, own, requestId)
       for (const finding of own) repaired.set(finding, after.get(nameOf(finding)) ?? 'gone')
     }
     return repaired
