@@ -15,7 +15,7 @@ const REPAIRED: Readonly<Record<Repaired, string>> = {
 }
 
 /** The subjects, in the order of the report. */
-const LOOKED = ['tables', 'acts', 'operations', 'changes', 'events', 'owners']
+const LOOKED = ['tables', 'acts', 'operations', 'changes', 'events', 'owners', 'totals']
 
 /** The numbers of subjects and findings, over all channels. */
 export class Tally {

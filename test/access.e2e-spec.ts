@@ -159,6 +159,7 @@ function placeOf(route: string): [string, string] {
     path
       .replace(':operationId', OPERATION_ID)
       .replace(':file', 'initializer.js')
+      .replace(/series$/, 'series?all=true')
       .replace(/:id|:accountID|:account_id|:user_id/g, '9007199254740991'),
   ]
 }

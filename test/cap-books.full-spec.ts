@@ -213,6 +213,8 @@ onEveryStore('the books of caps', (kind) => {
         await sql(`DELETE FROM mail_${table} WHERE owner_id = ?`, [owner])
       await sql('UPDATE mail_event_feed SET removed_to = last_position')
       await sql('DELETE FROM mail_quota WHERE account_id = ?', [owner])
+      // The totals of all owners still contain those.
+      await outcomesOf(mailVerifierOf(app), { repair: true })
     })
 
     interface Damage {

@@ -463,6 +463,14 @@ describe('the console', () => {
       const figures = page.getByRole('list', { name: 'Figures' })
       const refused = figures.getByRole('listitem').filter({ hasText: 'Refused today' })
       await refused.getByText(/^\d+ in 24 hours$/).waitFor()
+      for (const [name, note] of [
+        ['Units today', /^[\d,]+ in 24 hours$/],
+        ['Units in 7 days', /^[\d,]+ given back$/],
+      ] as const) {
+        const units = figures.getByRole('listitem').filter({ hasText: name })
+        await units.getByText(note).waitFor()
+        expect(Number((await units.locator('b').innerText()).replaceAll(',', ''))).toBeGreaterThanOrEqual(60)
+      }
       const blocked = figures.getByRole('listitem').filter({ hasText: 'Accounts blocked now' })
       expect(Number(await blocked.locator('b').innerText())).toBeGreaterThanOrEqual(1)
       await blocked.getByRole('link').click()

@@ -10,6 +10,7 @@ import { LAZY_MS } from '../src/ledger/totals/totals-updater.js'
 import { Upkeep } from '../src/ledger/upkeep/upkeep.js'
 import { Verifier } from '../src/ledger/verify/verifier.js'
 import { MAIL } from '../src/mail-quota/mail.channel.js'
+import { SMS } from '../src/sms-quota/sms.channel.js'
 import { TestApp } from './support/app.js'
 import { type ChannelApi, MAIL_API, SMS_API } from './support/channel-api.js'
 import { TestClock } from './support/clock.js'
@@ -222,9 +223,9 @@ forEveryChannel('upkeep', (kind, channels) => {
         `UPDATE mail_usage_total SET charged = charged + ${by} WHERE quota_id = ${quotas[0]!.id} AND step = 'day' AND charged > 0`,
       )
     await raise(1)
-    expect(await contradictions()).toEqual([
-      expect.stringContaining(`totals: quota ${quotas[0]!.id} of owner ${owner}`),
-    ])
+    const told = await contradictions()
+    expect(told[0]).toContain(`totals: quota ${quotas[0]!.id} of owner ${owner}`)
+    expect(told.slice(1).filter((line) => !/totals: day 2027-.* of all owners/.test(line))).toEqual([])
     const mending = new Verifier(MAIL, app.app.get(DataSource), app.app.get(TransactionRunner), app.clock)
     for await (const { findings } of mending.pages()) {
       if (findings.length > 0) expect([...(await mending.repair(findings, 'repair')).values()]).toEqual(['mended'])
@@ -317,6 +318,9 @@ forEveryChannel('upkeep', (kind, channels) => {
     }
     expect(await broken('')).toEqual(['account_id'])
     expect(await broken('account_id=1&quota_id=1')).toEqual(['account_id'])
+    expect(await broken('account_id=1&all=true')).toEqual(['account_id'])
+    expect(await broken('quota_id=1&all=true')).toEqual(['account_id'])
+    expect(await broken('all=1')).toEqual(['all'])
     expect(await broken('account_id=1&step=week')).toEqual(['step'])
     expect(await broken('account_id=1&from=2027-03-02T00:00:00Z&to=2027-03-01T00:00:00Z')).toEqual(['from'])
     expect(await broken('account_id=1&step=hour&from=2027-02-07T10:29:59Z')).toEqual(['from'])
@@ -691,5 +695,100 @@ forEveryChannel('upkeep', (kind, channels) => {
     await theirs.stop()
     await mine.round()
     expect(await holder()).toBe(mine.id)
+  })
+
+  it.each(channels)('tells how $name is used by all owners: the sum of their series', async (api) => {
+    const year = 2028 + channels.indexOf(api)
+    app.clock.set(`${year}-02-10T10:30:00.000Z`)
+    const owners = [owner, fresh(), fresh()]
+    const { id } = bodyOf(201, await app.post(`${api.quotas}/groups`, { name: `group ${owner}` }))
+    const members = { [`${api.owner}s`]: owners.slice(1) }
+    bodyOf(200, await app.post(`${api.quotas}/groups/${id}/members`, members))
+    const ofGroup = { [api.owner]: undefined, group_id: id }
+    await create(1_000, { ...ofGroup, expire_at: app.clock.after(500 * DAY) }, api)
+    await create(1_000, { ...ofGroup, cap: 'enforce' }, api)
+    await create(10, {}, api)
+    await create(1_000, { expire_at: app.clock.after(500 * DAY) }, api)
+    await create(1_000, { cap: 'observe' }, api)
+    const consumed = async (of: number, amount: number): Promise<string> =>
+      bodyOf(200, await app.post(api.consume, { [api.owner]: of, amount }, { key: `k${fresh()}` })).id
+    const period = `from=${year}-02-10T00:00:00Z`
+    const told = async (): Promise<unknown[]> =>
+      Promise.all(['day', 'hour'].map(async (step) => used(await series(`all=true&step=${step}&${period}`, api))))
+    const summed = async (): Promise<unknown[]> =>
+      Promise.all(
+        ['day', 'hour'].map(async (step) => {
+          const sums = new Map<string, [number, number]>()
+          for (const one of owners)
+            for (const [at, charged, refunded] of used(
+              await series(`${api.owner}=${one}&step=${step}&${period}`, api),
+            )) {
+              const [more, less] = sums.get(at) ?? [0, 0]
+              sums.set(at, [more + charged, less + refunded])
+            }
+          return [...sums].map(([at, sum]) => [at, ...sum]).sort()
+        }),
+      )
+    // Of two quotas, of a group's, and one that is settled by halves.
+    const split = await consumed(owner, 15)
+    await consumed(owners[1]!, 20)
+    const path = `${api.usage}/${bodyOf(201, await app.post(api.reserve, { [api.owner]: owners[2], amount: 9 }, { key: `k${fresh()}` })).id}`
+    bodyOf(200, await app.post(`${path}/commit`, { amount: 4 }))
+    app.clock.pass(HOUR)
+    await consumed(owners[2]!, 30)
+    await refund(split, 7, api)
+    const first = [
+      [[`${year}-02-10T00`, 69, 7]],
+      [
+        [`${year}-02-10T10`, 39, 0],
+        [`${year}-02-10T11`, 30, 7],
+      ],
+    ]
+    expect(await told()).toEqual(first)
+    expect(await summed()).toEqual(first)
+    app.clock.pass(LAG)
+    await fold(api)
+    expect(await told()).toEqual(first)
+    // Some are added up, and others are not.
+    await consumed(owner, 2)
+    await refund(split, 8, api)
+    const both = await told()
+    expect(both[0]).toEqual([[`${year}-02-10T00`, 71, 15]])
+    expect(await summed()).toEqual(both)
+    app.clock.pass(LAG)
+    await fold(api)
+    expect(await told()).toEqual(both)
+    const steps = await series('all=true&step=hour', api)
+    expect(steps.every(({ refused, refusals }) => refused === null && refusals === null)).toBe(true)
+
+    const verifier = new Verifier(
+      (api.name === 'mail' ? MAIL : SMS) as unknown as typeof MAIL,
+      app.app.get(DataSource),
+      app.app.get(TransactionRunner),
+      app.clock,
+    )
+    expect(await linesOf(verifier)).toEqual([])
+    await app.app
+      .get(DataSource)
+      .query(
+        `UPDATE ${api.channel}_usage_total SET charged = charged + 1 WHERE owner_id = 0 AND began_at >= '${year}-02-10'`,
+      )
+    const [wrong] = await linesOf(verifier)
+    expect(wrong).toContain(`totals: day ${year}-02-10T00:00:00.000Z of all owners`)
+    for await (const { findings } of verifier.pages())
+      expect([...(await verifier.repair(findings, 'repair')).values()]).toEqual(findings.map(() => 'mended'))
+    expect(await linesOf(verifier)).toEqual([])
+    expect(await told()).toEqual(both)
+
+    // Operations and hours are removed; what was used on that day remains.
+    app.clock.set(`${year}-03-20T12:00:00.000Z`)
+    await upkeepOf(app, api).round()
+    await sweeperOf(app, api).sweep()
+    expect(refusal(await app.get(`${api.usage}/${split}`))).toEqual([404, 'operation_not_found'])
+    const hours = `SELECT COUNT(*) AS n FROM ${api.channel}_usage_total WHERE step = 'hour' AND began_at < '${year}-02-11'`
+    const [left] = await app.app.get(DataSource).query<{ n: number | string }[]>(hours)
+    expect(Number(left?.n)).toBe(0)
+    expect(used(await series(`all=true&${period}&to=${year}-02-11T00:00:00Z`, api))).toEqual(both[0])
+    expect(await linesOf(verifier)).toEqual([])
   })
 })

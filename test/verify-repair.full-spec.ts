@@ -107,6 +107,7 @@ onEveryStore('verify --repair', (kind) => {
     await sql('DELETE FROM mail_allocation WHERE quota_id IN (SELECT id FROM mail_quota WHERE account_id = ?)', [owner])
     for (const table of ['act', 'operation', 'hold', 'change', 'event', 'usage_total', 'owner'])
       await sql(`DELETE FROM mail_${table} WHERE owner_id = ?`, [owner])
+    await sql('DELETE FROM mail_usage_total WHERE owner_id = 0')
     await sql('UPDATE mail_event_feed SET removed_to = last_position')
     await sql('DELETE FROM mail_quota WHERE account_id = ?', [owner])
     await sql('UPDATE mail_ledger_state SET folded_to = ?, begins_at = NULL, removed_to = NULL', [
@@ -206,6 +207,9 @@ onEveryStore('verify --repair', (kind) => {
       expect((await repair()).map(([line, outcome]) => [line.split(':')[0], outcome])).toEqual([
         ['mail watermark', 'left'],
         ['mail totals', 'mended'],
+        // The hour and the day of all owners.
+        ['mail totals', 'mended'],
+        ['mail totals', 'mended'],
       ])
       // By hand, while no instance runs; then the repair of the totals.
       for (const statement of await marksBack()) await sql(statement)
@@ -257,7 +261,10 @@ onEveryStore('verify --repair', (kind) => {
     await fold()
     const before = await totals()
     await sql("UPDATE mail_usage_total SET charged = 31 WHERE owner_id = ? AND step = 'hour'", [owner])
-    expect(await lines()).toEqual([expect.stringMatching(/totals: .*hours of .* add up to its day; found charged 31/)])
+    expect(await lines()).toEqual([
+      expect.stringMatching(/totals: .*hours of .* add up to its day; found charged 31/),
+      expect.stringMatching(/totals: hour .* of all owners: .*charged 31, refunded 0; found charged 30/),
+    ])
     expect((await repair()).map(([, outcome]) => outcome)).toEqual(['mended'])
     expect(await totals()).toEqual(before)
   })

@@ -6412,13 +6412,13 @@ export interface components {
             refunded: number;
             /**
              * Format: int64
-             * @description Units requested by refused attempts; null for a quota, since an attempt belongs to an owner.
+             * @description Units requested by refused attempts; null for a quota, since an attempt belongs to an owner, and with `all`.
              * @example 40
              */
             refused: number | null;
             /**
              * Format: int64
-             * @description Number of refused attempts; null for a quota.
+             * @description Number of refused attempts; null for a quota and with `all`.
              * @example 8
              */
             refusals: number | null;
@@ -7820,6 +7820,8 @@ export interface operations {
             query?: {
                 /** @description Returns only usage of this quota, which may be deleted. */
                 quota_id?: number;
+                /** @description Returns the sums over all owners, without refusals. */
+                all?: "true";
                 /** @description The length of a step. Hours and days begin in UTC. */
                 step?: "day" | "hour";
                 /** @description Returns only steps that begin at or after this time; hours at most 31 days ago. Default: 30 days or 24 hours in total. */
@@ -9035,6 +9037,8 @@ export interface operations {
             query?: {
                 /** @description Returns only usage of this quota, which may be deleted. */
                 quota_id?: number;
+                /** @description Returns the sums over all owners, without refusals. */
+                all?: "true";
                 /** @description The length of a step. Hours and days begin in UTC. */
                 step?: "day" | "hour";
                 /** @description Returns only steps that begin at or after this time; hours at most 31 days ago. Default: 30 days or 24 hours in total. */

@@ -2,7 +2,7 @@
  * The axes of charts.
  */
 
-const HOUR_MS = 3_600_000
+export const HOUR_MS = 3_600_000
 const MOST_TICKS = 5
 
 /** Evenly spaced round numbers from 0 to the first that is at least `most`: 1, 2 or 5 times a power of ten apart. */

@@ -297,6 +297,11 @@ export class ChannelClient {
     return this.api.quotas.refusals(this.out({ from, amounts: 'true' }, owner) as never, { signal })
   }
 
+  /** The usage of all owners by hour. */
+  async allUsage(from: string, signal?: Signal): Promise<Series['items']> {
+    return (await this.api.series({ all: 'true', step: 'hour', from }, { signal })).items
+  }
+
   /** The refusals of all owners by hour. */
   async allRefusals(from: string, signal?: Signal): Promise<Refusal[]> {
     return this.api.quotas.refusals({ all: 'true', from }, { signal })

@@ -26,11 +26,18 @@ export interface SeriesRange {
   readonly to: Instant
 }
 
-/** Selects a series of usage by exactly one of owner and quota; each channel adds the owner. */
+/** The only value of `all`. */
+const TRUE = 'true'
+
+/** Selects a series of usage by exactly one of owner, quota and `all`; each channel adds the owner. */
 export abstract class SeriesFields {
   /** Returns only usage of this quota, which may be deleted. */
   @IdField({ optional: true, example: 12 })
   quota_id?: number
+
+  /** Returns the sums over all owners, without refusals. */
+  @ChoiceField([TRUE], { optional: true, example: TRUE })
+  all?: typeof TRUE
 
   /** The length of a step. Hours and days begin in UTC. */
   @ChoiceField(SERIES_STEPS, { optional: true, default: 'day', example: 'day' })
@@ -73,8 +80,8 @@ export abstract class SeriesFields {
 export function seriesViolations(query: SeriesFields, ownerField: string): FieldError[] {
   const violations = periodViolations(query)
   const owner = (query as unknown as Record<string, unknown>)[ownerField]
-  if ((owner === undefined) === (query.quota_id === undefined)) {
-    violations.push({ field: ownerField, message: `exactly one of ${ownerField} and quota_id must be given` })
+  if ([owner, query.quota_id, query.all].filter((value) => value !== undefined).length !== 1) {
+    violations.push({ field: ownerField, message: `exactly one of ${ownerField}, quota_id and all must be given` })
   }
   return violations
 }
@@ -93,11 +100,11 @@ export class UsageStepDto {
   @ResponseInteger({ example: 5 })
   refunded!: number
 
-  /** Units requested by refused attempts; null for a quota, since an attempt belongs to an owner. */
+  /** Units requested by refused attempts; null for a quota, since an attempt belongs to an owner, and with `all`. */
   @ResponseInteger({ nullable: true, example: 40 })
   refused!: number | null
 
-  /** Number of refused attempts; null for a quota. */
+  /** Number of refused attempts; null for a quota and with `all`. */
   @ResponseInteger({ nullable: true, example: 8 })
   refusals!: number | null
 }

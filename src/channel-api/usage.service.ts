@@ -7,7 +7,7 @@ import { DEFAULT_PAGE_SIZE } from '../http/field.decorator.js'
 import { problemOf } from '../http/problem.js'
 import type { CheckView, QuotaReader } from '../ledger/read/quota-reader.js'
 import type { SeriesReader, SeriesView } from '../ledger/read/series-reader.js'
-import type { LedgerPage, UsageReader } from '../ledger/read/usage-reader.js'
+import type { LedgerOf, LedgerPage, UsageReader } from '../ledger/read/usage-reader.js'
 import type { Channel } from '../ledger/rows/channel.js'
 import type { QuotaRow } from '../ledger/rows/quota.entity.js'
 import type { ActView, OperationView } from '../ledger/store/answers.js'
@@ -89,16 +89,22 @@ export class UsageService<Q extends QuotaRow> {
 
   /** A page of the ledger: of an owner, of a quota, of the channel, or the one operation of a key. */
   async list(principal: Caller, query: LedgerFields): Promise<LedgerPage> {
-    const ownerId = optionalOwnerOf(this.channel, query)
-    const { quota_id: quotaId, idempotency_key: key, caller, before, state, kind } = query
+    const { idempotency_key: key, caller, before, state, kind } = query
     const { usage, upkeep } = this.readers
     const shown = async (page: LedgerPage): Promise<LedgerPage> =>
       query.made_by === undefined ? page : usage.withMakers(principal, page)
     if (key !== undefined) return shown(await usage.byKey(principal, await this.callersOf(principal, caller), key))
-    const of = ownerId !== undefined ? { ownerId } : quotaId !== undefined ? { quotaId } : { all: true as const }
     const size = query.page_size ?? DEFAULT_PAGE_SIZE
+    const of = this.ledgerOf(query)
     const page = await shown(await usage.ledger(principal, of, before, size, { state, kind, ...periodOf(query) }))
     return upkeep.beginsAt === null ? page : { ...page, begins_at: formatInstant(upkeep.beginsAt) }
+  }
+
+  /** What a query by owner, quota or `all` selects. */
+  private ledgerOf(query: LedgerFields | SeriesFields): LedgerOf {
+    const ownerId = optionalOwnerOf(this.channel, query)
+    if (ownerId !== undefined) return { ownerId }
+    return query.quota_id === undefined ? { all: true } : { quotaId: query.quota_id }
   }
 
   /** The callers whose keys are searched: the caller itself, a named one, or all. */
@@ -112,10 +118,8 @@ export class UsageService<Q extends QuotaRow> {
     const now = this.clock.now()
     const violations = query.violationsAt(now)
     if (violations.length > 0) throw validationFailed(violations)
-    const ownerId = optionalOwnerOf(this.channel, query)
-    const of = ownerId === undefined ? { quotaId: query.quota_id ?? 0 } : { ownerId }
     const { step, from, to } = query.rangeAt(now)
-    return this.readers.series.series(principalId, of, step, from, to)
+    return this.readers.series.series(principalId, this.ledgerOf(query), step, from, to)
   }
 
   /** The acts on an operation, oldest first. */

@@ -149,6 +149,11 @@ function questions(channel: string, loweredTotals: boolean): Record<string, stri
       SELECT a.operation_id, a.quota_id FROM ${allocations} a LEFT JOIN ${operations} o ON o.id = a.operation_id
       LEFT JOIN (${namedCaps}) n ON n.id = a.operation_id AND n.quota_id = a.quota_id LEFT JOIN ${quota} q ON q.id = a.quota_id AND q.${ownerColumn} < 0
       WHERE o.id IS NULL AND (n.id IS NULL OR q.id IS NULL OR a.counted_at IS NULL)`,
+    'the totals of all owners are not their sum': `
+      SELECT t.began_at, SUM(IF(t.owner_id = 0, t.charged, 0)) AS charged, SUM(IF(t.owner_id = 0, t.refunded, 0)) AS refunded,
+        SUM(IF(t.owner_id > 0, t.charged, 0)) AS charges, SUM(IF(t.owner_id > 0, t.refunded, 0)) AS refunds
+      FROM ${channel}_usage_total t LEFT JOIN ${quota} q ON q.id = t.quota_id WHERE t.step = 'day' AND q.cap IS NULL
+      GROUP BY t.began_at HAVING charged <> charges OR refunded <> refunds`,
     'one key, several acts': `
       SELECT MIN(caller) AS caller, MIN(idempotency_key) AS idempotency_key, COUNT(*) AS acts FROM ${act} act WHERE idempotency_key IS NOT NULL
       GROUP BY BINARY caller, BINARY idempotency_key HAVING acts > 1`,

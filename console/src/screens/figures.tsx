@@ -1,6 +1,6 @@
 import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
-import type { ReactNode } from 'react'
+import { type ReactNode, useState } from 'react'
 import type { PartKind } from './bar-chart.tsx'
 import { countOf, DAY_HOURS, observed, really, TOP_ROWS, useHours, useTopRefusals } from './refusals.ts'
 import { useNearTheLimit } from './thresholds.tsx'
@@ -8,11 +8,30 @@ import type { ChannelClient, Refusal } from '../channel-client.ts'
 import { amount, counted } from '../amount.ts'
 import { now } from '../format.tsx'
 
+/** The days of usage that are shown, the running one last; as midnight is for whoever looks. */
+const DAYS = 7
 /** An owner counts as blocked for this long after a refusal, as in the events of refusals. */
 const BLOCKED_MS = 3_600_000
 
 /** The figures at the top of the overview, each with a link to what explains it. */
 export function Figures({ client }: { client: ChannelClient }): ReactNode {
+  const [midnights] = useState(() =>
+    Array.from({ length: DAYS }, (_, index) => {
+      const day = new Date(now())
+      day.setDate(day.getDate() + 1 + index - DAYS)
+      return day.setHours(0, 0, 0, 0)
+    }),
+  )
+  const [week = 0] = midnights
+  const usage = useQuery({
+    queryKey: [client.name, 'used', 'by hour', week],
+    queryFn: ({ signal }) => client.allUsage(new Date(week).toISOString(), signal),
+  })
+  const used = usage.data?.map(({ beganAt, ...units }) => ({ ...units, at: Date.parse(beganAt) }))
+  const byDay = midnights.map((from, index) =>
+    sumOf((used ?? []).filter(({ at }) => at >= from && at < (midnights[index + 1] ?? Infinity))),
+  )
+  const back = (used ?? []).reduce((sum, { refunded }) => sum + refunded, 0)
   const hours = useHours(DAY_HOURS)
   const [from = ''] = hours
   const refusals = useQuery({
@@ -28,11 +47,16 @@ export function Figures({ client }: { client: ChannelClient }): ReactNode {
   const [refused, watched] = [really(refusals.data ?? []), observed(refusals.data ?? [])]
   const byHour = (rows: readonly Refusal[]): number[] =>
     hours.map((hour) => countOf(rows.filter((row) => row.hour === hour)))
-  const midnight = new Date(now()).setHours(0, 0, 0, 0)
+  const [midnight = 0] = midnights.slice(-1)
   const blocked = new Set(
     really(top.data ?? [])
       .filter(({ lastAt }) => now() - Date.parse(lastAt) < BLOCKED_MS)
       .map(({ owner }) => owner),
+  )
+  const operations = (name: string): ReactNode => (
+    <Link to="/$channel/operations" params={{ channel: client.name }} search={{}}>
+      {name}
+    </Link>
   )
   const below = (hash: string) => (name: string) => (
     <Link to="/$channel" params={{ channel: client.name }} search={{}} hash={hash}>
@@ -41,6 +65,20 @@ export function Figures({ client }: { client: ChannelClient }): ReactNode {
   )
   return (
     <ul className="figures" aria-label="Figures">
+      <Figure
+        name="Units today"
+        value={used && byDay.at(-1)}
+        note={`${amount(sumOf((used ?? []).slice(-DAY_HOURS)))} in ${DAY_HOURS} hours`}
+        link={operations}
+        bars={(used ?? []).slice(-DAY_HOURS).map(({ charged }) => charged)}
+      />
+      <Figure
+        name={`Units in ${DAYS} days`}
+        value={used && sumOf(used)}
+        note={`${amount(back)} given back`}
+        link={operations}
+        bars={byDay}
+      />
       <Figure
         name="Refused today"
         value={refusals.data && countOf(refused.filter(({ hour }) => Date.parse(hour) >= midnight))}
@@ -79,6 +117,10 @@ export function Figures({ client }: { client: ChannelClient }): ReactNode {
   )
 }
 
+function sumOf(hours: readonly { readonly charged: number }[]): number {
+  return hours.reduce((sum, { charged }) => sum + charged, 0)
+}
+
 function Figure({
   name,
   value,
@@ -95,7 +137,7 @@ function Figure({
   more?: boolean | undefined
   note: string
   link: (name: string) => ReactNode
-  /** The course of the value, by hour; the note says what it is about. */
+  /** The course of the value, by hour or day; the note says what it is about. */
   bars?: readonly number[]
   kind?: PartKind
 }): ReactNode {

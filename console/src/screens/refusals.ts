@@ -1,11 +1,11 @@
 import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import type { ChannelClient, Refusal } from '../channel-client.ts'
+import { HOUR_MS } from '../axis.ts'
 import { now } from '../format.tsx'
 
 /* Refusals, as several screens read them. */
 
-const HOUR_MS = 3_600_000
 /** The period of the refusals that the overview shows. */
 export const DAY_HOURS = 24
 /** The period of an owner's refusals, including those of caps that only observe. */

@@ -9,7 +9,7 @@ import { formatInstant, type Instant } from '../../common/instant.js'
 import type { Channel } from '../rows/channel.js'
 import type { QuotaRow } from '../rows/quota.entity.js'
 import { OBSERVED } from '../rows/refusal.entity.js'
-import type { SeriesStep } from '../rows/usage-total.entity.js'
+import { ALL_OWNERS, type SeriesStep } from '../rows/usage-total.entity.js'
 import { beginningOf, STEP_MS } from '../rows/utc-step.js'
 import type { Charge } from '../store/charge.js'
 import { LedgerStore, straightJoin } from '../store/ledger-store.js'
@@ -49,7 +49,7 @@ interface Sums {
   refusals: number
 }
 
-/** Selects the usage of an owner or of one of its quotas, in the steps that begin in `[from, end)`. */
+/** Selects the usage of an owner, of one of its quotas, or of all owners, in the steps that begin in `[from, end)`. */
 interface Question {
   /** The principal whose turn it takes. */
   readonly principalId: string
@@ -88,7 +88,7 @@ export class SeriesReader<Q extends QuotaRow> {
   /**
    * Every step that begins in `[from, to)` and is not in the future, including those without usage.
    * @param principalId the principal whose turn it takes
-   * @param of refusals are counted for an owner, not for a quota
+   * @param of refusals are counted for one owner, not for a quota or for all owners
    * @throws ServiceError unavailable while the totals are built for the first time
    */
   async series(principalId: string, of: LedgerOf, step: SeriesStep, from: Instant, to: Instant): Promise<SeriesView> {
@@ -99,9 +99,10 @@ export class SeriesReader<Q extends QuotaRow> {
       sums.set(beganAt, { charged: 0, refunded: 0, refused: 0, refusals: 0 })
     }
     const reads = this.transactions.readsOf(principalId)
-    const quotaId = 'quotaId' in of ? of.quotaId : undefined
-    const quota = quotaId === undefined ? undefined : await this.quota(reads, quotaId)
-    const ownerId = 'ownerId' in of ? of.ownerId : quota?.ownerId
+    // The totals of all owners name no quota.
+    const quotaId = 'quotaId' in of ? of.quotaId : 'all' in of ? 0 : undefined
+    const quota = 'quotaId' in of ? await this.quota(reads, of.quotaId) : undefined
+    const ownerId = 'ownerId' in of ? of.ownerId : 'all' in of ? ALL_OWNERS : quota?.ownerId
     if (ownerId !== undefined && sums.size > 0) {
       await this.caughtUp.get()
       const after = first + sums.size * STEP_MS[step]

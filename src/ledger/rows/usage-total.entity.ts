@@ -7,8 +7,14 @@ export const SERIES_STEPS = ['day', 'hour'] as const
 export type SeriesStep = (typeof SERIES_STEPS)[number]
 
 /**
- * The totals of the acts of one step, for each quota and each of its cycles. A row with `quotaId` 0 contains only
- * refusals, which belong to an owner and to no quota. The key is in order of owner and time, so that a series is one
+ * The owner of the totals of the whole channel, which no quota has: what all owners' quotas were charged, caps aside.
+ * Its rows have `quotaId` and `cycleSeq` 0, and no refusals.
+ */
+export const ALL_OWNERS = 0
+
+/**
+ * The totals of the acts of one step, for each quota and each of its cycles. Of an owner, the row with `quotaId` 0
+ * contains only refusals, which belong to no quota. The key is in order of owner and time, so that a series is one
  * range of the table.
  */
 @Index(['step', 'beganAt'])

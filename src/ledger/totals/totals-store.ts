@@ -11,7 +11,7 @@ import { groupBy } from '../rows/group-by.js'
 import type { LedgerStateRow } from '../rows/ledger-state.entity.js'
 import type { QuotaRow } from '../rows/quota.entity.js'
 import { OBSERVED, type RefusalRow } from '../rows/refusal.entity.js'
-import { SERIES_STEPS, type UsageTotalRow } from '../rows/usage-total.entity.js'
+import { ALL_OWNERS, SERIES_STEPS, type UsageTotalRow } from '../rows/usage-total.entity.js'
 import { beginningOf } from '../rows/utc-step.js'
 import { type PaidOperation, type Charge, chargesOf, USAGE_KINDS, type UsageAct } from '../store/charge.js'
 import type { LedgerStore } from '../store/ledger-store.js'
@@ -31,6 +31,9 @@ const TOTAL_COLUMNS = [
   'refusals',
   'refused',
 ] as const satisfies readonly (keyof UsageTotalRow)[]
+
+/** The quota and cycle of totals that belong to none. */
+export const NO_QUOTA = { quotaId: 0, cycleSeq: 0 } as const
 
 /** The number of sums of plain consumes that are added to the totals at a time. */
 const SUMS_AT_ONCE = 2_000
@@ -100,8 +103,14 @@ export class TotalsStore<Q extends QuotaRow> {
   /**
    * The charges of these owners' acts that are not in the totals yet. Plain consumes, which may be many, are summed by
    * hour.
+   * @param ownerIds either ALL_OWNERS alone, or others
    */
   async rest(transaction: Transaction, foldedTo: string, ownerIds: readonly number[]): Promise<Charge[]> {
+    if (ownerIds[0] === ALL_OWNERS) {
+      const plain = await this.plainOfAll(transaction, foldedTo, AFTER_EVERY_ID)
+      const acts = await this.othersBetween(transaction, foldedTo, AFTER_EVERY_ID)
+      return [...plain, ...(await this.charges(transaction, acts)).filter(({ ownerId }) => ownerId === ALL_OWNERS)]
+    }
     const { act } = this.store
     const column = (
       property: 'id' | 'kind' | 'ownerId' | 'amount' | 'at' | 'caps' | (typeof OF_PLAIN)[number],
@@ -157,6 +166,24 @@ export class TotalsStore<Q extends QuotaRow> {
     )
   }
 
+  /** Plain consumes in a range of ids, summed by the hour, as charges of the whole channel. */
+  private async plainOfAll(
+    transaction: Transaction,
+    after: string,
+    last: string,
+    from: Instant = 0,
+  ): Promise<Charge[]> {
+    const { act } = this.store
+    const [id, at] = [act.column('id'), act.column('at')]
+    const hour = `SUBSTR(${at}, 1, 13)`
+    const rows = await transaction.rows(
+      `SELECT ${ALL_OWNERS} AS owner_id, ${hour} AS hour, SUM(${act.column('amount')}) AS charged FROM ${act.readByKey(transaction.dialect)} ` +
+        `WHERE ${id} > ? AND ${id} <= ? AND ${at} >= ? AND ${act.column('plainOwnerId')} IS NOT NULL GROUP BY ${hour}`,
+      [bytesToStore(after), bytesToStore(last), act.bind('at', from)],
+    )
+    return rows.map((row) => chargeOf(row, NO_QUOTA, false))
+  }
+
   /** The id of the latest act, or of the latest one up to an id; undefined if there is none. */
   async newestAct(transaction: Transaction, until?: string): Promise<string | undefined> {
     const { act } = this.store
@@ -205,6 +232,7 @@ export class TotalsStore<Q extends QuotaRow> {
         [bytesToStore(after), bytesToStore(last), act.bind('at', from)],
       )
     }
+    await this.add(transaction, summed(await this.plainOfAll(transaction, after, last, from)))
     await this.addCaps(transaction, after, last, from)
     await this.addGroupPayers(transaction, after, last, from)
   }
@@ -262,7 +290,7 @@ export class TotalsStore<Q extends QuotaRow> {
 
   /**
    * The charges of acts, according to their operations. A charge to a group's quota is one of the group; if the quota
-   * paid it, it is one of the operation's owner, too.
+   * paid it, it is one of the operation's owner, too. What was paid is also a charge of the whole channel.
    */
   async charges(transaction: Transaction, acts: readonly UsageAct[]): Promise<Charge[]> {
     const operations = await this.operationsOf(transaction, acts)
@@ -272,7 +300,8 @@ export class TotalsStore<Q extends QuotaRow> {
       if (slice.spent) await slice.next()
       charges.push(...chargesOf(act, operations.get(act.operationId ?? '')))
     }
-    return this.withGroups(transaction, charges)
+    const ofAll = charges.filter(({ byCap }) => !byCap).map((paid) => ({ ...paid, ...NO_QUOTA, ownerId: ALL_OWNERS }))
+    return [...(await this.withGroups(transaction, charges)), ...ofAll]
   }
 
   private async withGroups(transaction: Transaction, charges: readonly Charge[]): Promise<Charge[]> {
@@ -387,7 +416,7 @@ export function refusalTotals(rows: readonly RefusalRow[]): UsageTotalRow[] {
     const name = `${ownerId} ${beganAt}`
     const known = totals.get(name)
     if (known === undefined) {
-      const none = { quotaId: 0, cycleSeq: 0, charged: 0, refunded: 0 }
+      const none = { ...NO_QUOTA, charged: 0, refunded: 0 }
       totals.set(name, { ownerId, step: 'day', beganAt, ...none, refusals: count, refused: requested })
     } else {
       known.refusals += count

@@ -16,6 +16,7 @@ import { OperationCheck } from './verify-operations.js'
 import { QuotaCheck } from './verify-quotas.js'
 import { VERIFY } from './verify-settings.js'
 import { TableCheck } from './verify-tables.js'
+import { TotalsCheck } from './verify-totals.js'
 
 /** The outcome of a repair: mended; gone before the repair; or left to a person, or since the owner stays locked. */
 export type Repaired = 'mended' | 'gone' | 'left'
@@ -35,6 +36,7 @@ export class Verifier<Q extends QuotaRow> {
   private readonly store: LedgerStore<Q>
   private readonly rows: readonly Check[]
   private readonly owners: QuotaCheck<Q>
+  private readonly sums: TotalsCheck<Q>
 
   constructor(
     channel: Channel<Q>,
@@ -46,6 +48,7 @@ export class Verifier<Q extends QuotaRow> {
     const store = new LedgerStore(dataSource, channel)
     this.store = store
     this.owners = new QuotaCheck(store, clock)
+    this.sums = new TotalsCheck(store, clock)
     this.rows = [
       new TableCheck(store, clock),
       new ActCheck(store),
@@ -65,7 +68,7 @@ export class Verifier<Q extends QuotaRow> {
 
   /** The same in two parts of about equal work, which may run concurrently. */
   parts(signal?: AbortSignal): readonly AsyncGenerator<Page>[] {
-    return [this.pagesOf(this.rows, signal), this.pagesOf([this.owners], signal)]
+    return [this.pagesOf(this.rows, signal), this.pagesOf([this.owners, this.sums], signal)]
   }
 
   /** Returns the approximate numbers of rows, by their name. */
@@ -106,7 +109,13 @@ export class Verifier<Q extends QuotaRow> {
   async repair(findings: readonly Finding[], requestId: string): Promise<Map<Finding, Repaired>> {
     const repaired = new Map<Finding, Repaired>(findings.map((finding) => [finding, 'left']))
     const mendable = findings.filter(({ mend }) => mend !== undefined)
-    for (const [ownerId, own] of groupBy(mendable, (finding) => finding.ownerId ?? 0)) {
+    for (const [ownerId, own] of groupBy(mendable, (finding) => finding.ownerId)) {
+      if (ownerId === null) {
+        // Of no owner, and so without an owner's lock.
+        for (const { mend } of own) if (mend !== undefined) await this.transactions.write(mend)
+        for (const finding of own) repaired.set(finding, 'mended')
+        continue
+      }
       const done = await this.repairOwner(ownerId, own, requestId)
       for (const finding of own)
         repaired.set(finding, done === undefined ? 'left' : (done.get(nameOf(finding)) ?? 'gone'))

@@ -1,0 +1,112 @@
+import type { Clock } from '../../common/clock.js'
+import { formatInstant, type Instant } from '../../common/instant.js'
+import { instantFromStore } from '../../database/column.js'
+import type { Transaction } from '../../database/transaction-runner.js'
+import type { QuotaRow } from '../rows/quota.entity.js'
+import { oldestKept } from '../rows/refusal.entity.js'
+import { ALL_OWNERS, type SeriesStep } from '../rows/usage-total.entity.js'
+import { beginningOf, STEP_MS } from '../rows/utc-step.js'
+import type { LedgerStore } from '../store/ledger-store.js'
+import { wholeFrom } from '../totals/totals-rebuild.js'
+import { NO_QUOTA, TotalsStore } from '../totals/totals-store.js'
+import { type Check, type Finding, type Mend, type Page, showing, type Subject } from './verify-check.js'
+
+/**
+ * Compares the totals of the whole channel with the sums of those of its owners, which are checked before. A page is a
+ * day or an hour; hours that may be removed meanwhile are left out.
+ */
+export class TotalsCheck<Q extends QuotaRow> implements Check {
+  private readonly totals: TotalsStore<Q>
+
+  constructor(
+    private readonly store: LedgerStore<Q>,
+    private readonly clock: Clock,
+  ) {
+    this.totals = new TotalsStore(store)
+  }
+
+  async page(transaction: Transaction, after: Subject = 'day 0'): Promise<Page> {
+    const { usageTotal } = this.store
+    const beganAt = usageTotal.column('beganAt')
+    const [step, last] = String(after).split(' ') as [SeriesStep, string]
+    const [row] = await transaction.rows(
+      `SELECT ${beganAt} AS began_at FROM ${usageTotal.readBy(transaction.dialect, ['step', 'beganAt'])} ` +
+        `WHERE ${usageTotal.column('step')} = ? AND ${beganAt} > ? ORDER BY ${beganAt} LIMIT 1`,
+      [step, usageTotal.bind('beganAt', Number(last))],
+    )
+    if (row === undefined) {
+      const oldest = beginningOf('day', oldestKept(this.clock.now())) + STEP_MS.day
+      return { what: 'totals', count: 0, last: step === 'day' ? `hour ${oldest - 1}` : undefined, findings: [] }
+    }
+    const began = instantFromStore(row['began_at'] as string)
+    return {
+      what: 'totals',
+      count: 1,
+      last: `${step} ${began}`,
+      findings: await this.examine(transaction, step, began),
+    }
+  }
+
+  private async examine(transaction: Transaction, step: SeriesStep, beganAt: Instant): Promise<Finding[]> {
+    const [owners, whole] = await this.sums(transaction, step, beganAt)
+    if (owners.charged === whole.charged && owners.refunded === whole.refunded) return []
+    const { usageTotal } = this.store
+    const { table } = usageTotal
+    const those = ['ownerId', 'step', 'beganAt'] as const
+    const key = those.map((property) => `${usageTotal.column(property)} = ?`).join(' AND ')
+    const values = [ALL_OWNERS, step, usageTotal.bind('beganAt', beganAt)]
+    const mend: Mend = async (writing) => {
+      await this.totals.lockState(writing)
+      const [{ charged, refunded }] = await this.sums(writing, step, beganAt)
+      await writing.execute(`DELETE FROM ${table} WHERE ${key}`, values)
+      const sums = { charged, refunded, refusals: 0, refused: 0 }
+      await this.totals.add(writing, [{ ownerId: ALL_OWNERS, step, beganAt, ...NO_QUOTA, ...sums }])
+      return []
+    }
+    const text = ({ charged, refunded }: Sums): string => `charged ${charged}, refunded ${refunded}`
+    const finding: Finding = {
+      rule: 'totals',
+      ownerId: null,
+      where: `${step} ${formatInstant(beganAt)} of all owners`,
+      expected: `the sum of the owners: ${text(owners)}`,
+      found: text(whole),
+      show: showing(usageTotal, 'beganAt', beganAt),
+    }
+    // Before, they may be the only record of lost totals of owners.
+    return [beganAt < wholeFrom(await this.totals.state(transaction)) ? finding : { ...finding, mend }]
+  }
+
+  /** What owners' quotas were charged according to their totals, and what all were according to the channel's. */
+  private async sums(
+    transaction: Transaction,
+    step: SeriesStep,
+    beganAt: Instant,
+  ): Promise<[owners: Sums, whole: Sums]> {
+    const { usageTotal, quota } = this.store
+    const t = (property: 'ownerId' | 'step' | 'beganAt' | 'quotaId' | keyof Sums): string =>
+      `t.${usageTotal.column(property)}`
+    const [row] = await transaction.rows(
+      `SELECT ${(['charged', 'refunded'] as const)
+        .flatMap((name) => [
+          `COALESCE(SUM(CASE WHEN ${t('ownerId')} = ${ALL_OWNERS} THEN 0 ELSE ${t(name)} END), 0) AS owners_${name}`,
+          `COALESCE(SUM(CASE WHEN ${t('ownerId')} = ${ALL_OWNERS} THEN ${t(name)} ELSE 0 END), 0) AS whole_${name}`,
+        ])
+        .join(', ')} FROM ${usageTotal.readBy(transaction.dialect, ['step', 'beganAt'], 't')} ` +
+        `LEFT JOIN ${quota.readByKey(transaction.dialect, 'q')} ON q.${quota.column('id')} = ${t('quotaId')} ` +
+        // Without what caps counted, and what groups' quotas paid, which is also in the owners' totals.
+        `WHERE ${t('step')} = ? AND ${t('beganAt')} = ? AND ${t('ownerId')} >= 0 AND q.${quota.column('cap')} IS NULL`,
+      [step, usageTotal.bind('beganAt', beganAt)],
+    )
+    const of = (whose: string): Sums => ({
+      charged: Number(row?.[`${whose}_charged`]),
+      refunded: Number(row?.[`${whose}_refunded`]),
+    })
+    return [of('owners'), of('whole')]
+  }
+}
+
+/** The sums of an hour or day. */
+interface Sums {
+  readonly charged: number
+  readonly refunded: number
+}
