@@ -12,6 +12,7 @@ import {
   IdsField,
   IntegerField,
   MembersField,
+  OnlyTrueField,
   PageSizeField,
   ResponseChoice,
   ResponseId,
@@ -151,14 +152,11 @@ export class RowsCsvQuery {
   outcome?: Outcome
 }
 
-/** The only value of `labels`. */
-const LABELS = 'true'
-
 /** Selects a page of rows. */
 export class RowsQuery extends RowsCsvQuery {
   /** Adds the label of its quota to each row. */
-  @ChoiceField([LABELS], { optional: true, example: LABELS })
-  labels?: typeof LABELS
+  @OnlyTrueField()
+  labels?: 'true'
 
   /** Returns only rows after this one. Pass the `next_after` of the previous page. */
   @IdField({ optional: true, example: 100 })

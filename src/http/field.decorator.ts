@@ -187,6 +187,11 @@ export function ChoiceField(
   })(options)
 }
 
+/** A switch of a query, off if absent: its only value is the text `true`. */
+export function OnlyTrueField(): PropertyDecorator {
+  return ChoiceField(['true'], { optional: true, example: 'true' })
+}
+
 function choiceSchema(values: readonly (string | number)[]): { type: 'integer' | 'string'; enum: (string | number)[] } {
   return { type: values.every((value) => typeof value === 'number') ? 'integer' : 'string', enum: [...values] }
 }
