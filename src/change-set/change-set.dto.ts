@@ -1,17 +1,17 @@
+import { OmitType } from '@nestjs/swagger'
 import type { ChannelApi } from '../channel-api/channel-api.js'
 import { dtoClass } from '../channel-api/dto-class.js'
 import { ChangedSettingsDto } from '../channel-api/quota.dto.js'
 import { patchOf, SettingsPatchFields } from '../channel-api/settings.dto.js'
 import type { FieldError } from '../common/service-error.js'
-import { checkDto, type DtoClass } from '../http/dto.js'
+import { checkDto, type DtoClass, fieldsOf } from '../http/dto.js'
 import {
   ChoiceField,
-  fieldsOf,
-  FieldsWithout,
   IdField,
   IdsField,
   IntegerField,
   MembersField,
+  OnlyTrueField,
   PageSizeField,
   ResponseChoice,
   ResponseId,
@@ -52,7 +52,7 @@ function membersErrors(dto: DtoClass, value: unknown, field: string): FieldError
 }
 
 /** The settings of an update of many quotas. */
-export class ManySettingsDto extends FieldsWithout(SettingsPatchFields, ['total', 'version', 'errors', 'violations']) {
+export class ManySettingsDto extends OmitType(SettingsPatchFields, ['total', 'version', 'errors', 'violations']) {
   /** The new allowance, or its change by `add` units or by `percent`, rounded half up. */
   @TotalChangeField({ optional: true })
   total?: number | TotalChange
@@ -151,14 +151,11 @@ export class RowsCsvQuery {
   outcome?: Outcome
 }
 
-/** The only value of `labels`. */
-const LABELS = 'true'
-
 /** Selects a page of rows. */
 export class RowsQuery extends RowsCsvQuery {
   /** Adds the label of its quota to each row. */
-  @ChoiceField([LABELS], { optional: true, example: LABELS })
-  labels?: typeof LABELS
+  @OnlyTrueField()
+  labels?: 'true'
 
   /** Returns only rows after this one. Pass the `next_after` of the previous page. */
   @IdField({ optional: true, example: 100 })
@@ -357,7 +354,7 @@ export function changeSetDtos({ schema, channel, dto }: ChannelApi) {
   const [{ field }] = channel.subjects
   const ChangeFilter = dtoClass(
     `${schema}ChangeFilter`,
-    class extends FieldsWithout(dto.ListQuery, [...PAGING, 'deleted', 'violations']) {
+    class extends OmitType(dto.ListQuery, [...PAGING, 'deleted', 'violations']) {
       all?: true
       ids?: number[]
 
@@ -382,7 +379,7 @@ export function changeSetDtos({ schema, channel, dto }: ChannelApi) {
 
   return {
     /** Selects the quotas of an export, by the filters of their list. */
-    ExportQuery: dtoClass(`${schema}ExportQuery`, FieldsWithout(dto.ListQuery, [...PAGING, 'violations']), {}),
+    ExportQuery: dtoClass(`${schema}ExportQuery`, OmitType(dto.ListQuery, [...PAGING, 'violations']), {}),
     New: dtoClass(
       `New${schema}ChangeSet`,
       class extends NewChangeSetFields {

@@ -1,6 +1,6 @@
 import { type FieldError, validationFailed } from '../common/service-error.js'
 import { editDistance } from '../http/edit-distance.js'
-import { fieldsOf, readerOf } from '../http/field.decorator.js'
+import { fieldsOf } from '../http/dto.js'
 import { isDecimalInteger } from '../http/ids.js'
 import type { Channel } from '../ledger/rows/channel.js'
 import type { QuotaRow } from '../ledger/rows/quota.entity.js'
@@ -82,9 +82,9 @@ function importedCell<Q extends QuotaRow>(
     if (plain === NO_INTEGERS) return []
     return plain.split(' ').map((part) => (isDecimalInteger(part) ? Number(part) : part))
   }
-  const reader = readerOf(update, column) ?? readerOf(create, column)
-  if (reader !== undefined) return reader.fromText?.(plain) ?? plain
-  return column === 'id' && isDecimalInteger(plain) ? Number(plain) : plain
+  if (column === 'id') return isDecimalInteger(plain) ? Number(plain) : plain
+  const values = [update, create].map((dto) => fieldsOf(dto).get(column)?.convert.query(plain, {}) ?? plain)
+  return values.find((value) => value !== plain) ?? plain
 }
 
 /** Returns the text of a cell without each `'` by which an export marks text. */

@@ -8,8 +8,7 @@ import {
 } from '../channel-api/settings.dto.js'
 import type { Clock } from '../common/clock.js'
 import { type FieldError, type ServiceError, validationFailed } from '../common/service-error.js'
-import { checkDto, firstOfEach } from '../http/dto.js'
-import { fieldsOf } from '../http/field.decorator.js'
+import { checkDto, fieldsOf, firstOfEach } from '../http/dto.js'
 import { groupOwner } from '../ledger/rows/group.entity.js'
 import type { QuotaRow } from '../ledger/rows/quota.entity.js'
 import type { Command } from '../ledger/store/command.js'
@@ -141,7 +140,7 @@ export class RecordReader<Q extends QuotaRow> {
     const owner = cells[channel.subjects[0].field]
     const group = cells['group_id']
     const ownerId = isId(owner) ? owner : isId(group) ? groupOwner(group) : null
-    const known = Object.entries(cells).filter(([name]) => createFields(this.kind).has(name))
+    const known = Object.entries(cells).filter(([name]) => fieldsOf(create).has(name))
     const { clock } = this
     const now = (): Instant => clock.now()
     const { value, errors = [] } = checkDto<NewSettingsFields>(create, Object.fromEntries(known), { from: 'body', now })
@@ -208,15 +207,4 @@ function refused(action: ItemAction, refusal: ServiceError): RequestOfRecord {
 
 function isId(value: unknown): value is number {
   return typeof value === 'number' && Number.isSafeInteger(value) && value >= 1
-}
-
-const createFieldsByDto = new WeakMap<object, ReadonlySet<string>>()
-
-function createFields<Q extends QuotaRow>({ create }: ChangeSetChannel<Q>): ReadonlySet<string> {
-  let names = createFieldsByDto.get(create)
-  if (names === undefined) {
-    names = new Set(fieldsOf(create).keys())
-    createFieldsByDto.set(create, names)
-  }
-  return names
 }

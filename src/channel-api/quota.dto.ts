@@ -5,6 +5,7 @@ import {
   IdField,
   IntegerField,
   LabelField,
+  OnlyTrueField,
   ResponseChoice,
   ResponseFlag,
   ResponseId,
@@ -139,9 +140,6 @@ export abstract class QuotaFields implements Record<SettingName, unknown> {
   updated_at!: string
 }
 
-/** The only value of `deleted`. */
-export const DELETED = 'true'
-
 /** Selects quotas in both channels; each adds its subjects. */
 export abstract class QuotaListFields extends CursorPageQuery {
   /** Returns only quotas that have this status now. */
@@ -149,8 +147,8 @@ export abstract class QuotaListFields extends CursorPageQuery {
   status?: Status
 
   /** Returns only deleted quotas, with `deleted_at`. Other lists do not contain them. */
-  @ChoiceField([DELETED], { optional: true, example: DELETED })
-  deleted?: typeof DELETED
+  @OnlyTrueField()
+  deleted?: 'true'
 
   /** Returns only caps of this kind; `none`: only quotas that pay. */
   @ChoiceField([...CAP_MODES, 'none'], { optional: true, example: 'enforce' })

@@ -8,6 +8,7 @@ import {
   IdField,
   InstantField,
   IntegerField,
+  OnlyTrueField,
   PageSizeField,
   ResponseChoice,
   ResponseForms,
@@ -155,17 +156,14 @@ export class TopRefusalsQuery {
   page_size?: number
 }
 
-/** The only value of `amounts` and `all`. */
-const TRUE = 'true'
-
 /**
  * Selects refusals by exactly one of owner and `all`; each channel adds the owner. `from` and `to` are compared with the
  * beginning of the hour.
  */
 export abstract class RefusalsFields {
   /** Returns the sums over all owners, of 7 days at most. */
-  @ChoiceField([TRUE], { optional: true, example: TRUE })
-  all?: typeof TRUE
+  @OnlyTrueField()
+  all?: 'true'
 
   /** Returns only hours that begin at or after this time, at most 31 days ago, with `all` 7 days. Default: the earliest such time. */
   @InstantField({ optional: true, example: '2026-11-01T00:00:00.000Z' })
@@ -176,8 +174,8 @@ export abstract class RefusalsFields {
   to?: string
 
   /** Adds the refused amounts to each count of an owner. */
-  @ChoiceField([TRUE], { optional: true, example: TRUE })
-  amounts?: typeof TRUE
+  @OnlyTrueField()
+  amounts?: 'true'
 
   /** Checks `from` against the retention of refusals, or what is added up. */
   violationsAt(now: Instant): FieldError[] {

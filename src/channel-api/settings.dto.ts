@@ -185,7 +185,7 @@ export const SETTINGS = Object.keys({
  * The settings of an update; absent ones stay. Concrete classes accept and ignore the record's other fields
  * (`IgnoredRecord`).
  */
-export abstract class SettingsPatchFields {
+export class SettingsPatchFields {
   /** The allowance. It may be less than `used`; `remaining` is then 0. */
   @TotalField({ optional: true })
   total?: number

@@ -9,6 +9,7 @@ import {
   IntegerField,
   ItemsField,
   KeyField,
+  OnlyTrueField,
   OperationIdField,
   PageSizeField,
   ResponseChoice,
@@ -111,9 +112,6 @@ export abstract class CheckFields {
   amount!: number
 }
 
-/** The only value of `made_by` and `all`. */
-const TRUE = 'true'
-
 /**
  * Selects a page of the ledger by exactly one of owner, quota, key and `all`; each channel adds the owner. A key
  * identifies one operation, so the conditions on operations cannot be combined with it.
@@ -128,8 +126,8 @@ export abstract class LedgerFields {
   idempotency_key?: string
 
   /** Returns the channel's newest operations. A page examines at most 2000 acts, so that it may have fewer items, or none, although others follow. */
-  @ChoiceField([TRUE], { optional: true, example: TRUE })
-  all?: typeof TRUE
+  @OnlyTrueField()
+  all?: 'true'
 
   /** Name of the principal that sent the key. Default: the caller. `*`: every principal that spent in this channel in the last 31 days, newest operation first, at most 20. Another name, and `*`, require the role of the quotas' routes. */
   @ExactTextField({ optional: true, example: 'mailer' })
@@ -160,8 +158,8 @@ export abstract class LedgerFields {
   page_size?: number
 
   /** Adds to each operation its principal and its key. */
-  @ChoiceField([TRUE], { optional: true, example: TRUE })
-  made_by?: typeof TRUE
+  @OnlyTrueField()
+  made_by?: 'true'
 }
 
 /** The conditions that can be combined only with an owner or a quota. */

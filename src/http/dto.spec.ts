@@ -1,11 +1,12 @@
 import { describe, expect, it } from '@jest/globals'
-import { IsInt, validateSync } from 'class-validator'
+import { OmitType } from '@nestjs/swagger'
+import { Transform } from 'class-transformer'
+import { Allow, IsInt, validateSync } from 'class-validator'
 import type { FieldError } from '../common/service-error.js'
-import { checkDto } from './dto.js'
+import { checkDto, fieldsOf } from './dto.js'
 import {
   AmountField,
   ChoiceField,
-  fieldsOf,
   IdField,
   IgnoredField,
   InstantField,
@@ -206,7 +207,7 @@ describe('the test of a field', () => {
         const dto = Object.assign(new Dto(), { account_id: 1, [name]: value })
         return !validateSync(dto, { forbidUnknownValues: false }).some(({ property }) => property === name)
       })
-      expect(values.filter(test)).toEqual(right)
+      expect(values.filter((value) => test(value, new Dto()))).toEqual(right)
       expect(right).not.toEqual([])
     },
   )
@@ -219,6 +220,19 @@ describe('the test of a field', () => {
     const check = (count: unknown) => checkDto(Plain, { count }, { from: 'body', now })
     expect(check(1).value).toEqual({ count: 1 })
     expect(check('1').errors?.map(({ field }) => field)).toEqual(['count'])
+  })
+
+  it('and its conversions are inherited by mapped types and made by the decorators of class-transformer alone', () => {
+    class Mapped extends OmitType(Dto, ['account_id']) {
+      @Allow()
+      @Transform(({ value }) => Number(value), { groups: ['query'] })
+      count?: number
+    }
+    const sent = { before: '01939F3E-5C00-7A6B-8C1D-2E3F4A5B6C7D', total: '7', count: '12' }
+    const before = sent.before.toLowerCase()
+    expect(checkDto(Mapped, sent, { from: 'query', now }).value).toMatchObject({ before, total: 7, count: 12 })
+    expect(checkDto(Mapped, { ...sent, total: 7 }, { from: 'body', now }).value).toMatchObject({ before, count: '12' })
+    expect(fieldsOf(Mapped).get('total')?.test('7', new Mapped())).toBe(false)
   })
 
   it('is there for every field', () => {

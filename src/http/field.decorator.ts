@@ -1,6 +1,7 @@
-import { applyDecorators, type Type } from '@nestjs/common'
-import { ApiExtraModels, ApiProperty, type ApiPropertyOptions, getSchemaPath, OmitType } from '@nestjs/swagger'
-import { Allow, getMetadataStorage, ValidateBy } from 'class-validator'
+import { applyDecorators } from '@nestjs/common'
+import { ApiExtraModels, ApiProperty, type ApiPropertyOptions, getSchemaPath } from '@nestjs/swagger'
+import { Transform } from 'class-transformer'
+import { Allow, ValidateBy } from 'class-validator'
 import { isTimeZone } from '../domain/cycle.js'
 import { isLabel, MAX_LABEL_LENGTH } from '../domain/label.js'
 import { MAX_AMOUNT } from '../domain/quota.js'
@@ -31,40 +32,9 @@ export interface FieldOptions {
   default?: unknown
 }
 
-/** Converts the text of a query parameter or the value of a body field. */
-export interface FieldReader {
-  /** Parses a parameter's text before validation; returns text that cannot be parsed, which the rule then refuses. */
-  fromText?: (text: string) => unknown
-  /** Converts a valid value to its canonical form. */
-  normalize?: (value: unknown) => unknown
-}
-
-/** A field of a request, as its decorator set it on the DTO class or a base class. */
-export interface Field {
-  /**
-   * Returns whether a value satisfies the field's rule. The value is undefined if the field is absent.
-   * `class-validator` finds no mistake in a value that passes the test.
-   */
-  readonly test: (value: unknown) => boolean
-  readonly reader?: FieldReader | undefined
-}
-
-const FIELD = Symbol('field')
-
-/** A field with a decorator of `class-validator` only, which therefore decides on each value. */
-const UNTESTED: Field = { test: () => false }
-
-/** Returns the fields of a DTO class by name. */
-export function fieldsOf(dto: abstract new () => object): ReadonlyMap<string, Field> {
-  const prototype = dto.prototype as object
-  const rules = getMetadataStorage().getTargetValidationMetadatas(dto, '', false, false)
-  const known = (name: string): Field | undefined => Reflect.getMetadata(FIELD, prototype, name) as Field | undefined
-  return new Map(rules.map(({ propertyName: name }) => [name, known(name) ?? UNTESTED]))
-}
-
-/** Returns the reader of a field, without looking at the other fields. */
-export function readerOf(dto: { prototype: object }, name: string): FieldReader | undefined {
-  return (Reflect.getMetadata(FIELD, dto.prototype, name) as Field | undefined)?.reader
+/** What a conversion gets. */
+interface Sent {
+  readonly value: unknown
 }
 
 /** A kind of field. */
@@ -76,11 +46,12 @@ interface Kind {
   schema: object
   /** The example of the API document, unless the field has its own. */
   example?: unknown
-  reader?: FieldReader | undefined
+  /** Converts the sent value before the rule, which sees what cannot be converted unchanged. */
+  convert?: readonly PropertyDecorator[] | undefined
 }
 
 /** Creates the decorator of a kind of field: one rule, and one message that describes accepted values. */
-function field({ accepts, expected, schema, example, reader }: Kind) {
+function field({ accepts, expected, schema, example, convert = [] }: Kind) {
   return (options: FieldOptions = {}): PropertyDecorator => {
     const test = (value: unknown): boolean => {
       if (value === undefined) return options.optional === true
@@ -93,7 +64,7 @@ function field({ accepts, expected, schema, example, reader }: Kind) {
     return applyDecorators(
       ResponseSchema(schema, { example, ...options }),
       ValidateBy({ name: 'field', validator: { validate: test, defaultMessage } }),
-      Reflect.metadata(FIELD, { test, reader } satisfies Field),
+      ...convert,
     )
   }
 }
@@ -118,11 +89,13 @@ function isIntegerFrom(min: number, max: number, value: unknown): boolean {
 }
 
 /** Parses decimal digits. The rule refuses signs, points, exponents and leading zeros (contract, §2 and §7). */
-const DIGITS: FieldReader = {
-  fromText: (text) => (isDecimalInteger(text) ? Number(text) : text),
+const DIGITS = [
+  Transform(({ value }: Sent) => (typeof value === 'string' && isDecimalInteger(value) ? Number(value) : value), {
+    groups: ['query'],
+  }),
   // JSON can contain -0.
-  normalize: (value) => (value === 0 ? 0 : value),
-}
+  Transform(({ value }: Sent) => (value === 0 ? 0 : value)),
+]
 
 /** An integer from `min` to `max`, inclusive. `7.0` and `1e2` in JSON are integers. */
 export function IntegerField({ min, max, ...options }: FieldOptions & { min: number; max: number }): PropertyDecorator {
@@ -130,7 +103,7 @@ export function IntegerField({ min, max, ...options }: FieldOptions & { min: num
     accepts: (value) => isIntegerFrom(min, max, value),
     expected: `an integer from ${min} to ${max}`,
     schema: integerSchema(min, max),
-    reader: DIGITS,
+    convert: DIGITS,
   })(options)
 }
 
@@ -183,8 +156,13 @@ export function ChoiceField(
     accepts: (value) => values.includes(value as string | number),
     expected: `one of ${named.join(', ')}`,
     schema,
-    reader: schema.type === 'integer' ? DIGITS : undefined,
+    convert: schema.type === 'integer' ? DIGITS : undefined,
   })(options)
+}
+
+/** A switch of a query, off if absent: its only value is the text `true`. */
+export function OnlyTrueField(): PropertyDecorator {
+  return ChoiceField(['true'], { optional: true, example: 'true' })
 }
 
 function choiceSchema(values: readonly (string | number)[]): { type: 'integer' | 'string'; enum: (string | number)[] } {
@@ -200,7 +178,7 @@ export const ThresholdsField = field({
   expected: `an array of at most ${MAX_THRESHOLDS} different integers from 1 to 100`,
   schema: { type: 'array', items: integerSchema(1, 100), maxItems: MAX_THRESHOLDS, uniqueItems: true },
   example: [50, 80],
-  reader: { normalize: (value) => (areThresholds(value) ? [...value].sort((a, b) => a - b) : value) },
+  convert: [Transform(({ value }: Sent) => (areThresholds(value) ? [...value].sort((a, b) => a - b) : value))],
 })
 
 /** An array of different ones of these names. */
@@ -236,7 +214,7 @@ export const OperationIdField = textField({
   expected: 'an operation id (UUIDv7)',
   schema: { format: 'uuid' },
   example: EXAMPLE_UUID,
-  reader: { normalize: (value) => (typeof value === 'string' ? value.toLowerCase() : value) },
+  convert: [Transform(({ value }: Sent) => (typeof value === 'string' ? value.toLowerCase() : value))],
 })
 
 /** An array of `min` … `max` items. The handler checks each item, since an item with mistakes gets its own answer. */
@@ -331,26 +309,11 @@ export const TotalChangeField = field({
   example: { percent: 10 },
 })
 
-/**
- * Returns a DTO class with the fields of another one, except some, and without its rules between fields.
- * @param without the names of the omitted fields
- */
-export function FieldsWithout<T extends object, K extends keyof T & string>(
-  dto: abstract new () => T,
-  without: readonly K[],
-): Type<Omit<T, K>> {
-  const Fields = OmitType(dto as unknown as Type<T>, without)
-  for (const [name, kept] of fieldsOf(dto))
-    if (!without.includes(name as K)) Reflect.defineMetadata(FIELD, kept, Fields.prototype as object, name)
-  return Fields
-}
-
 /** A field that accepts any value and is ignored, so that a front end may send back the record that it read. */
 export function IgnoredField(): PropertyDecorator {
   const description = 'Accepted and ignored.'
   return applyDecorators(
     Allow(),
-    Reflect.metadata(FIELD, { test: () => true } satisfies Field),
     ApiProperty({ type: Object, required: false, 'x-any': true, description } as ApiPropertyOptions),
   )
 }
