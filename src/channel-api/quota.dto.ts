@@ -36,10 +36,10 @@ import {
   STATUSES,
 } from '../domain/quota.js'
 import { MAX_WINDOW_SECONDS, MIN_WINDOW_SECONDS } from '../domain/rolling-window.js'
-import type { SettingName } from '../domain/settings.js'
+import { SETTING_NAMES, type SettingName } from '../domain/settings.js'
 import type { ChannelApiOptions, OtherSubject } from './channel-api-options.js'
 import { dtoClass } from './dto-class.js'
-import { IgnoredRecord, NewSettingsFields, placeViolations, SETTINGS, SettingsPatchFields } from './settings.dto.js'
+import { IgnoredRecord, NewSettingsFields, placeViolations, SettingsPatchFields } from './settings.dto.js'
 
 const nullable = { nullable: true } as const
 const amount = { max: MAX_AMOUNT } as const
@@ -124,7 +124,7 @@ export abstract class QuotaFields implements Record<SettingName, unknown> {
   follows!: number | null
 
   /** The settings of a member's count that do not follow, ascending; null for every other quota. */
-  @ResponseSchema({ type: ['array', 'null'], items: { type: 'string', enum: SETTINGS } }, { example: null })
+  @ResponseSchema({ type: ['array', 'null'], items: { type: 'string', enum: SETTING_NAMES } }, { example: null })
   overrides!: SettingName[] | null
 
   /** Starts at 1 and is incremented by each edit of the settings, not by usage. */
@@ -285,7 +285,10 @@ export class ChangedSettingsDto {
   thresholds?: number[] | null
 
   /** The settings of a member's count that are its own, if these changed. */
-  @ResponseSchema({ type: 'array', items: { type: 'string', enum: SETTINGS } }, { optional: true, example: ['total'] })
+  @ResponseSchema(
+    { type: 'array', items: { type: 'string', enum: SETTING_NAMES } },
+    { optional: true, example: ['total'] },
+  )
   overrides?: SettingName[]
 
   /** Time of the deletion; null: not deleted. */

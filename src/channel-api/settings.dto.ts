@@ -32,6 +32,7 @@ import {
   timeViolations,
   typeViolations,
   type NewSettings,
+  SETTING_NAMES,
   type SettingName,
   type SettingsPatch,
 } from '../domain/settings.js'
@@ -167,20 +168,6 @@ const SHOWN = [
   'deleted_at',
 ]
 
-/** The names of all settings in the API. */
-export const SETTINGS = Object.keys({
-  total: true,
-  status: true,
-  expire_at: true,
-  cycle_unit: true,
-  cycle_reset_at: true,
-  cycle_time_zone: true,
-  label: true,
-  cap: true,
-  window_seconds: true,
-  thresholds: true,
-} satisfies Record<SettingName, true>) as SettingName[]
-
 /**
  * The settings of an update; absent ones stay. Concrete classes accept and ignore the record's other fields
  * (`IgnoredRecord`).
@@ -227,7 +214,7 @@ export class SettingsPatchFields {
   thresholds?: number[] | null
 
   /** Members' counts only: the settings that stay the count's own. Those of its overrides that are missing are given back: they follow again. Absent or null: all stay. */
-  @NamesField(SETTINGS, absent)
+  @NamesField(SETTING_NAMES, absent)
   overrides?: SettingName[] | null
 
   /** The version that the caller read. If it is not the current one, nothing changes, and the answer is `version_mismatch`. */
@@ -240,8 +227,8 @@ export class SettingsPatchFields {
 
   /** Requires at least one setting. */
   violations(): FieldError[] {
-    const named = this.overrides != null || SETTINGS.some((name) => this[name] !== undefined)
-    return named ? [] : [{ field: 'body', message: `must name at least one of ${SETTINGS.join(', ')}` }]
+    const named = this.overrides != null || SETTING_NAMES.some((name) => this[name] !== undefined)
+    return named ? [] : [{ field: 'body', message: `must name at least one of ${SETTING_NAMES.join(', ')}` }]
   }
 }
 
