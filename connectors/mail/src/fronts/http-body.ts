@@ -27,10 +27,12 @@ export class JsonShortener {
   /** Within an escape: 1 before its letter, then 5 to 2 before its digits. */
   private escape = 0
 
+  constructor(private readonly maxBytes = MAX_BODY_BYTES) {}
+
   /** @throws TooLarge */
   read(chunk: Buffer): void {
     this.total += chunk.length
-    if (this.total > MAX_BODY_BYTES) throw new TooLarge(`a body of more than ${MAX_BODY_BYTES} bytes`)
+    if (this.total > this.maxBytes) throw new TooLarge(`a body of more than ${this.maxBytes} bytes`)
     const kept = Buffer.alloc(chunk.length)
     let count = 0
     for (const byte of chunk) if (this.keeps(byte)) kept[count++] = byte
