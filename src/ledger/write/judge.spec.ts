@@ -1152,7 +1152,7 @@ describe('any sequence of requests', () => {
       ...['due and not swept', 'lowered below its use'],
     ]
     const missed = (): string[] => outcomes.filter((outcome) => !met.has(outcome))
-    const { seed } = fc.readConfigureGlobal() ?? {}
+    const { seed } = fc.readConfigureGlobal()
     const live = (round: number): void =>
       fc.assert(
         fc.property(fc.array(anyBatch, { minLength: 1, maxLength: 25 }), (batches) => {
