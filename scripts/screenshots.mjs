@@ -181,7 +181,7 @@ async function applying(page) {
   })
   await page.getByRole('button', { name: 'Refresh' }).click()
   await page.getByText(/left/).last().waitFor()
-  await page.unroute(/\/change-sets\/\d+$/)
+  await page.unrouteAll({ behavior: 'ignoreErrors' })
 }
 
 async function applied(page) {

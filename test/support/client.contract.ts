@@ -286,6 +286,6 @@ export function clientKeepsItsWord(kind: StoreKind): void {
       [101, 100],
       [102, 30],
     ])
-    expect(await client.me()).toEqual({ name: 'admin', role: 'admin' })
+    expect(await client.me()).toMatchObject({ name: 'admin', role: 'admin', source: 'token' })
   })
 }
