@@ -175,7 +175,7 @@ describe('the console, by someone in a hurry', () => {
       await click(panel(page, 'Refused most').getByRole('link', { name: 'Account 7' }))
       await page.getByText('asked for 9,000').first().waitFor()
       await click(button(page, 'Top up'))
-      await click(page.getByRole('dialog').getByRole('button', { name: /^Give/ }))
+      await click(page.getByRole('dialog').getByRole('button', { name: /^Give \d/ }))
       await page.locator('.announcement').getByText('units are given').waitFor()
       expect(clicks).toBe(3)
     })

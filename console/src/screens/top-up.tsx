@@ -11,7 +11,8 @@ import { MAX_AMOUNT, readWhole } from '../whole-number.ts'
 type Until = 'cycle' | 'month' | 'other'
 
 interface Draft {
-  readonly total: string
+  /** As typed or sent; undefined: what is missing, as soon as that is known. */
+  readonly total: string | undefined
   readonly label: string
   readonly until: Until
   readonly other: string
@@ -48,7 +49,7 @@ export function TopUp({
   const check = useCheck(client, owner, wanted ?? 1)
   const missing = wanted === undefined ? 0 : Math.max(0, wanted - (check.data?.payable ?? wanted))
   const [draft, , setDraft, clear] = useDraft<Draft>(name, () => ({
-    total: missing === 0 ? '' : String(missing),
+    total: undefined,
     label: 'Top-up',
     until: cycle === undefined ? 'month' : 'cycle',
     other: toLocalInput(monthEnd()),
@@ -59,7 +60,8 @@ export function TopUp({
   const here = useStillHere()
   const form = useRef<HTMLFormElement>(null)
   const [tried, setTried] = useState(false)
-  const units = readWhole(draft.total, { min: 1, max: MAX_AMOUNT })
+  const filled = draft.total ?? (missing === 0 ? '' : String(missing))
+  const units = readWhole(filled, { min: 1, max: MAX_AMOUNT })
   const save = useMutation({
     mutationFn: async ({ total, sent }: { total: number; sent: Draft }) =>
       client.create(
@@ -86,7 +88,11 @@ export function TopUp({
     setTried(true)
     if (units.value === undefined || end === null)
       requestAnimationFrame(() => form.current?.querySelector<HTMLElement>('[aria-invalid="true"]')?.focus())
-    else if (!save.isPending) save.mutate({ total: units.value, sent: draft })
+    else if (!save.isPending) {
+      // A further attempt sends the same, whatever is missing by then.
+      setDraft({ ...draft, total: filled })
+      save.mutate({ total: units.value, sent: draft })
+    }
   }
   // A changed request needs a new key: the old key belongs to the old request.
   const set = (change: Partial<Draft>): void => setDraft({ ...draft, ...change, key: newKey() })
@@ -95,7 +101,7 @@ export function TopUp({
       <form onSubmit={submit} className="grid" ref={form} noValidate>
         <NumberField
           label="Units"
-          text={draft.total}
+          text={filled}
           reading={units}
           onText={(total) => set({ total })}
           hint={wanted !== undefined && units.value === missing && `what the ${amount(wanted)} that were refused lack`}
