@@ -81,10 +81,15 @@ export async function fillLedger(admin, plain, quotas = 2 * OWNERS) {
     ['hour', '%Y-%m-%d %H:00:00'],
     ['day', '%Y-%m-%d'],
   ]) {
-    await admin.query(
-      `INSERT INTO mail_usage_total (owner_id, step, began_at, quota_id, cycle_seq, charged, refunded, refusals, refused)
-       SELECT owner_id, '${step}', DATE_FORMAT(at, '${form}') AS began, quota_id, 0, SUM(charged), SUM(refunded), 0, 0 FROM posted GROUP BY owner_id, began, quota_id`,
-    )
+    // Of each owner, and of the whole channel.
+    for (const [owner, quota] of [
+      ['owner_id', 'quota_id'],
+      ['0', '0'],
+    ])
+      await admin.query(
+        `INSERT INTO mail_usage_total (owner_id, step, began_at, quota_id, cycle_seq, charged, refunded, refusals, refused)
+         SELECT ${owner} AS whose, '${step}', DATE_FORMAT(at, '${form}') AS began, ${quota} AS quota, 0, SUM(charged), SUM(refunded), 0, 0 FROM posted GROUP BY whose, began, quota`,
+      )
   }
   await admin.query(
     `UPDATE mail_quota q JOIN (SELECT quota_id, SUM(charged) - SUM(refunded) AS used FROM posted GROUP BY quota_id) p ON p.quota_id = q.id SET q.used = p.used`,

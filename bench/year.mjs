@@ -54,7 +54,7 @@ try {
     Infinity,
   )
   const [[{ rows, charged }]] = await admin.query(
-    "SELECT COUNT(*) AS `rows`, SUM(IF(step = 'day' AND began_at < ?, charged, 0)) AS charged FROM mail_usage_total",
+    "SELECT COUNT(*) AS `rows`, SUM(IF(step = 'day' AND owner_id > 0 AND began_at < ?, charged, 0)) AS charged FROM mail_usage_total",
     [new Date(end + DAY_MS)],
   )
   console.log(`${rows} totals, ${await sizeOf(admin, 'mail_usage_total')}; they say ${charged} units of ${ACTS}`)
