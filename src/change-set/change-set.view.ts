@@ -2,7 +2,7 @@ import { shownOwner } from '../ledger/store/answers.js'
 import type { ErrorCode, FieldError, ServiceError } from '../common/service-error.js'
 import type { AnyChannel } from '../ledger/rows/channel.js'
 import { nameOf } from '../common/principal-name.js'
-import { formatInstant, type Instant } from '../common/instant.js'
+import { formatInstant, timeOrNull } from '../common/instant.js'
 import type { ChangeSetItemRow } from './change-set-item.entity.js'
 import { type ChangeSetRow, type Counts, OUTCOMES } from './change-set.entity.js'
 
@@ -44,7 +44,6 @@ export interface ItemView {
   problem: RowProblem | null
 }
 
-const timeOrNull = (instant: Instant | null): string | null => (instant === null ? null : formatInstant(instant))
 const objectOrNull = (json: string | null): object | null => (json === null ? null : (JSON.parse(json) as object))
 
 /** Returns a change set, as answered. */

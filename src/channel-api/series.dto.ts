@@ -3,6 +3,7 @@ import {
   ChoiceField,
   IdField,
   InstantField,
+  OnlyTrueField,
   ResponseChoice,
   ResponseInstant,
   ResponseInteger,
@@ -26,9 +27,6 @@ export interface SeriesRange {
   readonly to: Instant
 }
 
-/** The only value of `all`. */
-const TRUE = 'true'
-
 /** Selects a series of usage by exactly one of owner, quota and `all`; each channel adds the owner. */
 export abstract class SeriesFields {
   /** Returns only usage of this quota, which may be deleted. */
@@ -36,8 +34,8 @@ export abstract class SeriesFields {
   quota_id?: number
 
   /** Returns the sums over all owners, without refusals. */
-  @ChoiceField([TRUE], { optional: true, example: TRUE })
-  all?: typeof TRUE
+  @OnlyTrueField()
+  all?: 'true'
 
   /** The length of a step. Hours and days begin in UTC. */
   @ChoiceField(SERIES_STEPS, { optional: true, default: 'day', example: 'day' })

@@ -35,3 +35,8 @@ export function parseInstant(text: string): Instant | undefined {
 export function formatInstant(instant: Instant): string {
   return new Date(instant).toISOString()
 }
+
+/** The same of an instant that may be missing. */
+export function timeOrNull(instant: Instant | null): string | null {
+  return instant === null ? null : formatInstant(instant)
+}

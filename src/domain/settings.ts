@@ -1,4 +1,4 @@
-import { formatInstant, type Instant } from '../common/instant.js'
+import { type Instant, timeOrNull } from '../common/instant.js'
 import type { CycleUnit } from './cycle.js'
 import {
   beginCount,
@@ -95,7 +95,6 @@ const plain = <P extends 'total' | 'label' | 'cap'>(property: P): Setting<P, Quo
   set: (quota, value) => Object.assign(quota, { [property]: value }),
 })
 
-const shownInstant = (instant: Instant | null): string | null => (instant === null ? null : formatInstant(instant))
 const OF_CYCLE = { types: [CYCLE_QUOTA] } as const
 /** The columns of a cycle; all come with its unit. */
 const CYCLE_COLUMNS = ['cycleUnit', 'cycleTimeZone', 'cycleAnchorAt', 'cycleEndsAt'] as const
@@ -106,14 +105,14 @@ const SETTINGS = {
   status: setting('status', { columns: [], shown: ({ state }) => (state === 'disabled' ? 'disabled' : 'active') }),
   expireAt: setting('expireAt', {
     columns: ['expireAt'],
-    shown: ({ expireAt }) => shownInstant(expireAt),
+    shown: ({ expireAt }) => timeOrNull(expireAt),
     set: (quota, expireAt) => (quota.expireAt = expireAt),
   }),
   cycleUnit: setting('cycleUnit', { ...OF_CYCLE, columns: CYCLE_COLUMNS, shown: ({ cycleUnit }) => cycleUnit }),
   cycleResetAt: setting('cycleResetAt', {
     ...OF_CYCLE,
     columns: [],
-    shown: ({ cycleEndsAt }) => shownInstant(cycleEndsAt),
+    shown: ({ cycleEndsAt }) => timeOrNull(cycleEndsAt),
   }),
   cycleTimeZone: setting('cycleTimeZone', { ...OF_CYCLE, columns: [], shown: ({ cycleTimeZone }) => cycleTimeZone }),
   label: plain('label'),

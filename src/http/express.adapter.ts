@@ -32,6 +32,7 @@ export class NativeExpressAdapter extends ExpressAdapter {
   /** The handlers by method and declared path: `GET /api/v1/quotas/:id`. */
   readonly handlers = new Map<string, RouteHandler>()
   private serverOptions: ServerOptions | undefined
+  /** Kept, since the router also holds a hook of Nest's, which is no middleware. */
   private hasMiddleware = false
 
   /**

@@ -2,7 +2,7 @@ import { Controller, Get } from '@nestjs/common'
 import { ApiOkResponse, ApiTags } from '@nestjs/swagger'
 import { AnyPrincipal } from '../auth/access.decorator.js'
 import { Caller } from '../auth/caller.decorator.js'
-import { formatInstant } from '../common/instant.js'
+import { timeOrNull } from '../common/instant.js'
 import { MeDto } from './me.dto.js'
 
 /** The route that shows callers who they are. */
@@ -18,7 +18,7 @@ export class MeController {
       name,
       role,
       scopes: scopes ?? [],
-      expires_at: expiresAt === null ? null : formatInstant(expiresAt),
+      expires_at: timeOrNull(expiresAt),
       source,
     }
   }

@@ -10,7 +10,7 @@ import { follow, isFollowed, unbornCounts } from '../../domain/follow.js'
 import { roll, summarise } from '../../domain/quota.js'
 import { Refills } from '../../domain/refill.js'
 import { patchViolations, type Violation, type SettingsPatch } from '../../domain/settings.js'
-import { formatInstant, type Instant } from '../../common/instant.js'
+import { type Instant, timeOrNull } from '../../common/instant.js'
 import type { Channel } from '../rows/channel.js'
 import { groupBy } from '../rows/group-by.js'
 import { groupOwner } from '../rows/group.entity.js'
@@ -224,7 +224,7 @@ export class QuotaReader<Q extends QuotaRow> {
       requested: amount,
       remaining: left,
       payable: payable(limits.payers),
-      refills_at: refill === null ? null : formatInstant(refill),
+      refills_at: timeOrNull(refill),
       caps: allowed ? [] : refusingCaps(limits.caps, amount).map(capView),
     }
   }

@@ -5,7 +5,7 @@ import { type CapMode, type Per, type QuotaState, remaining, type Status, status
 import { nextRefill } from '../../domain/refill.js'
 import { type SettingName, type SettingsView, settingsView } from '../../domain/settings.js'
 import { nameOf } from '../../common/principal-name.js'
-import { formatInstant, type Instant } from '../../common/instant.js'
+import { formatInstant, type Instant, timeOrNull } from '../../common/instant.js'
 import type { Act, ActKind } from '../rows/act.entity.js'
 import type { ChangeRow } from '../rows/change.entity.js'
 import type { AnyChannel, Channel } from '../rows/channel.js'
@@ -111,10 +111,6 @@ export function groupView(group: GroupRow): GroupView {
     created_at: formatInstant(createdAt),
     updated_at: formatInstant(updatedAt),
   }
-}
-
-function timeOrNull(instant: Instant | null): string | null {
-  return instant === null ? null : formatInstant(instant)
 }
 
 /** Shows a rolled quota as of `now`. */

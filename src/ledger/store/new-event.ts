@@ -1,7 +1,7 @@
 import type { EventType, OwnerEventType } from '../../domain/event-type.js'
 import type { QuotaState } from '../../domain/quota.js'
 import type { Spell } from '../../domain/spell.js'
-import { formatInstant, type Instant } from '../../common/instant.js'
+import { formatInstant, type Instant, timeOrNull } from '../../common/instant.js'
 import type { ChangeAction, ChangeRow } from '../rows/change.entity.js'
 import type { AnyChannel } from '../rows/channel.js'
 import type { EventRow } from '../rows/event.entity.js'
@@ -83,7 +83,7 @@ export function eventOfThresholds(
     crossed,
     total,
     used,
-    cycle_reset_at: cycleEndsAt === null ? null : formatInstant(cycleEndsAt),
+    cycle_reset_at: timeOrNull(cycleEndsAt),
     label,
     operation_id: operationId,
   }

@@ -4,7 +4,7 @@ import { CAP_MODES, CYCLE_QUOTA, MAX_AMOUNT, ROLLING_QUOTA, STATUSES, TOTAL_QUOT
 import { MAX_WINDOW_SECONDS, MIN_WINDOW_SECONDS, type RollingWindow } from '../../domain/rolling-window.js'
 import { settingsView } from '../../domain/settings.js'
 import { passedOf, reachedAt, thresholdsOf, thresholdsText } from '../../domain/threshold.js'
-import { formatInstant, type Instant, MAX_INSTANT } from '../../common/instant.js'
+import { formatInstant, type Instant, MAX_INSTANT, timeOrNull } from '../../common/instant.js'
 import type { ChangeRow } from '../rows/change.entity.js'
 import type { QuotaRow } from '../rows/quota.entity.js'
 
@@ -138,7 +138,7 @@ function isOnItsRule({
 /** Finds settings that differ from the last change that holds them. */
 export function unrecorded(quota: StoredQuota, { values }: RecordedChanges): Mistake[] {
   const { cycle_reset_at: _, ...settings } = settingsView({ ...quota, window: quota.window ?? null })
-  const deletedAt = quota.deletedAt === null ? null : formatInstant(quota.deletedAt)
+  const deletedAt = timeOrNull(quota.deletedAt)
   // The others of a count are those of the quota that it follows.
   const own: readonly string[] | undefined = shownOverrides(quota.overrides)?.filter((name) => name !== 'status')
   return Object.entries({ ...settings, deleted_at: deletedAt, opening_used: quota.openingUsed })

@@ -15,7 +15,7 @@ import {
 } from '../../domain/settings.js'
 import { armUnreached, passThresholds } from '../../domain/threshold.js'
 import { unicodeName, storedName } from '../../common/principal-name.js'
-import { formatInstant, type Instant, MAX_INSTANT } from '../../common/instant.js'
+import { formatInstant, type Instant, MAX_INSTANT, timeOrNull } from '../../common/instant.js'
 import type { Act } from '../rows/act.entity.js'
 import type { ChangeAction, ChangeRow } from '../rows/change.entity.js'
 import type { Channel } from '../rows/channel.js'
@@ -433,7 +433,7 @@ export class Judge<Q extends QuotaRow> {
           requested,
           remaining: left,
           payable: payable(payers),
-          refills_at: refill === null ? null : formatInstant(refill),
+          refills_at: timeOrNull(refill),
           caps: refusing.map(capView),
           quotas: shownPayers(payers).map(limitView),
         },
