@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals'
 import fc from 'fast-check'
+import { metOften } from '../../test/support/fast-check.js'
 import type { Instant } from '../common/instant.js'
 import { available, type CapCount, countIn, refusingCaps, isCap, payable, settleIn, wouldRefuse } from './cap.js'
 import { inForce } from './chain.js'
@@ -431,7 +432,7 @@ describe('an owner with payers and caps', () => {
       }),
       { numRuns: 500 },
     )
-    for (const times of Object.values(seen)) expect(times).toBeGreaterThan(10)
+    for (const times of Object.values(seen)) expect(times).toBeGreaterThan(metOften(100))
   })
 })
 
@@ -484,7 +485,7 @@ describe('a rolling cap', () => {
       ),
       { numRuns: 200 },
     )
-    expect(windows).toBeGreaterThan(1_000)
+    expect(windows).toBeGreaterThan(metOften(10_000))
   })
 
   it('returns a unit at most a 24th of the window late, and never early', () => {

@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals'
 import fc from 'fast-check'
+import { metOften } from '../../test/support/fast-check.js'
 import { type Instant, MAX_INSTANT } from '../common/instant.js'
 import { type CycleUnit, resetsOf } from './cycle.js'
 import { isActive, MAX_LIVE_QUOTAS, type QuotaState, remaining, roll, statusAt } from './quota.js'
@@ -256,7 +257,7 @@ describe('refillsAt', () => {
       }),
       { numRuns: 3000 },
     )
-    for (const times of Object.values(answers)) expect(times).toBeGreaterThan(10)
+    for (const times of Object.values(answers)) expect(times).toBeGreaterThan(metOften(100))
   })
 
   it('equals it in every time zone, and after counters and holds have changed', () => {
@@ -333,8 +334,8 @@ describe('refillsAt', () => {
       ),
       { numRuns: 400 },
     )
-    expect(answers.at).toBeGreaterThan(30)
-    expect(answers.never).toBeGreaterThan(30)
+    expect(answers.at).toBeGreaterThan(metOften(300))
+    expect(answers.never).toBeGreaterThan(metOften(300))
   })
 
   describe('of 200 quotas and 5,000 holds', () => {

@@ -341,7 +341,7 @@ function tablesOf({ prefix, ownerColumn, userColumn }: MigratedChannel): readonl
         refusals: integer,
         refused: integer,
       },
-      indexes: [['step', 'began_at']],
+      indexes: [['step', 'began_at', 'owner_id']],
     },
     {
       name: `${prefix}_ledger_state`,

@@ -17,7 +17,7 @@ export const ALL_OWNERS = 0
  * contains only refusals, which belong to no quota. The key is in order of owner and time, so that a series is one
  * range of the table.
  */
-@Index(['step', 'beganAt'])
+@Index(['step', 'beganAt', 'ownerId'])
 export abstract class UsageTotalRow {
   @PrimaryColumn({ ...INTEGER, name: 'owner_id' })
   ownerId!: number

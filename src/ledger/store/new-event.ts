@@ -49,19 +49,8 @@ export function eventOfChange(
   quota: Pick<QuotaState, 'label' | 'cycleEndsAt' | 'expireAt'>,
   row: Omit<ChangeRow, 'id'> = change,
 ): NewEvent {
-  const { quotaId, ownerId, groupId, at } = change
   const { id: _, ...data } = changeView(channel, { id: 0, ...change })
-  return {
-    type: TYPES[change.action],
-    at,
-    ownerId,
-    groupId,
-    quotaId,
-    actId,
-    ...named(quota),
-    data: storedJson(data),
-    change: row,
-  }
+  return { ...eventOfQuota(TYPES[change.action], actId, change, quota, data), change: row }
 }
 
 /**
@@ -87,23 +76,18 @@ export function eventOfThresholds(
     label,
     operation_id: operationId,
   }
-  return {
-    type: 'quota.threshold_reached',
-    at,
-    ownerId,
-    groupId,
-    quotaId,
-    actId,
-    ...named(quota),
-    data: storedJson(data),
-  }
+  return eventOfQuota('quota.threshold_reached', actId, { quotaId, ownerId, groupId, at }, quota, data)
 }
 
-function named({ label, cycleEndsAt, expireAt }: Pick<QuotaState, 'label' | 'cycleEndsAt' | 'expireAt'>): {
-  label: string | null
-  until: Instant | null
-} {
-  return { label, until: cycleEndsAt ?? expireAt }
+function eventOfQuota(
+  type: EventType,
+  actId: string,
+  { quotaId, ownerId, groupId, at }: { quotaId: number; ownerId: number; groupId: number | null; at: Instant },
+  { label, cycleEndsAt, expireAt }: Pick<QuotaState, 'label' | 'cycleEndsAt' | 'expireAt'>,
+  data: object,
+): NewEvent {
+  const until = cycleEndsAt ?? expireAt
+  return { type, at, ownerId, groupId, quotaId, actId, label, until, data: storedJson(data) }
 }
 
 /**

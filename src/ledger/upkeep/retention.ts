@@ -148,7 +148,7 @@ export class Retention<Q extends QuotaRow> {
   async removeHours(cutoff: Instant): Promise<number> {
     const { usageTotal } = this.store
     const [step, beganAt, ownerId] = (['step', 'beganAt', 'ownerId'] as const).map((name) => usageTotal.column(name))
-    const oldest = usageTotal.readBy(this.transactions.dialect, ['step', 'beganAt'])
+    const oldest = usageTotal.readBy(this.transactions.dialect, ['step', 'beganAt', 'ownerId'])
     const rows = await this.transactions.read((transaction) =>
       transaction.rows(
         `SELECT ${ownerId} AS owner_id, ${beganAt} AS began_at FROM ${oldest} WHERE ${step} = 'hour' AND ${beganAt} < ? ` +

@@ -1,5 +1,6 @@
 import type { Clock } from '../../common/clock.js'
 import { formatInstant, type Instant } from '../../common/instant.js'
+import { TimeSlice } from '../../common/time-slice.js'
 import { instantFromStore } from '../../database/column.js'
 import type { Transaction } from '../../database/transaction-runner.js'
 import type { QuotaRow } from '../rows/quota.entity.js'
@@ -30,7 +31,7 @@ export class TotalsCheck<Q extends QuotaRow> implements Check {
     const beganAt = usageTotal.column('beganAt')
     const [step, last] = String(after).split(' ') as [SeriesStep, string]
     const [row] = await transaction.rows(
-      `SELECT ${beganAt} AS began_at FROM ${usageTotal.readBy(transaction.dialect, ['step', 'beganAt'])} ` +
+      `SELECT ${beganAt} AS began_at FROM ${usageTotal.readBy(transaction.dialect, TOTALS_OF_TIME)} ` +
         `WHERE ${usageTotal.column('step')} = ? AND ${beganAt} > ? ORDER BY ${beganAt} LIMIT 1`,
       [step, usageTotal.bind('beganAt', Number(last))],
     )
@@ -76,37 +77,55 @@ export class TotalsCheck<Q extends QuotaRow> implements Check {
     return [beganAt < wholeFrom(await this.totals.state(transaction)) ? finding : { ...finding, mend }]
   }
 
-  /** What owners' quotas were charged according to their totals, and what all were according to the channel's. */
+  /**
+   * What owners' quotas were charged according to their totals, and what all were according to the channel's. The rows
+   * are read in pages of owners: on SQLite, a statement blocks the event loop.
+   */
   private async sums(
     transaction: Transaction,
     step: SeriesStep,
     beganAt: Instant,
   ): Promise<[owners: Sums, whole: Sums]> {
     const { usageTotal, quota } = this.store
+    const { dialect } = transaction
     const t = (property: 'ownerId' | 'step' | 'beganAt' | 'quotaId' | keyof Sums): string =>
       `t.${usageTotal.column(property)}`
-    const [row] = await transaction.rows(
-      `SELECT ${(['charged', 'refunded'] as const)
-        .flatMap((name) => [
-          `COALESCE(SUM(CASE WHEN ${t('ownerId')} = ${ALL_OWNERS} THEN 0 ELSE ${t(name)} END), 0) AS owners_${name}`,
-          `COALESCE(SUM(CASE WHEN ${t('ownerId')} = ${ALL_OWNERS} THEN ${t(name)} ELSE 0 END), 0) AS whole_${name}`,
-        ])
-        .join(', ')} FROM ${usageTotal.readBy(transaction.dialect, ['step', 'beganAt'], 't')} ` +
-        `LEFT JOIN ${quota.readByKey(transaction.dialect, 'q')} ON q.${quota.column('id')} = ${t('quotaId')} ` +
-        // Without what caps counted, and what groups' quotas paid, which is also in the owners' totals.
-        `WHERE ${t('step')} = ? AND ${t('beganAt')} = ? AND ${t('ownerId')} >= 0 AND q.${quota.column('cap')} IS NULL`,
-      [step, usageTotal.bind('beganAt', beganAt)],
-    )
-    const of = (whose: string): Sums => ({
-      charged: Number(row?.[`${whose}_charged`]),
-      refunded: Number(row?.[`${whose}_refunded`]),
-    })
-    return [of('owners'), of('whole')]
+    const totals = usageTotal.readBy(dialect, TOTALS_OF_TIME, 't')
+    const owner = t('ownerId')
+    const of = `${t('step')} = ? AND ${t('beganAt')} = ? AND ${owner} > ?`
+    const lastOwner = `SELECT MAX(id) AS id FROM (SELECT ${owner} AS id FROM ${totals} WHERE ${of} ORDER BY ${owner} LIMIT ${ROWS}) page`
+    // Without what caps counted, and what groups' quotas paid, which is also in the owners' totals.
+    const sumsOfOwners =
+      `SELECT ${owner} = ${ALL_OWNERS} AS of_all, SUM(${t('charged')}) AS charged, SUM(${t('refunded')}) AS refunded FROM ${totals} ` +
+      `LEFT JOIN ${quota.readByKey(dialect, 'q')} ON q.${quota.column('id')} = ${t('quotaId')} ` +
+      `WHERE ${of} AND ${owner} <= ? AND q.${quota.column('cap')} IS NULL GROUP BY of_all`
+    const values = [step, usageTotal.bind('beganAt', beganAt)]
+    const owners = { charged: 0, refunded: 0 }
+    const whole = { charged: 0, refunded: 0 }
+    const slice = new TimeSlice()
+    for (let after = ALL_OWNERS - 1; ;) {
+      const [page] = await transaction.rows(lastOwner, [...values, after])
+      if (page?.['id'] == null) return [owners, whole]
+      const last = Number(page['id'])
+      for (const row of await transaction.rows(sumsOfOwners, [...values, after, last])) {
+        const sums = Number(row['of_all']) === 1 ? whole : owners
+        sums.charged += Number(row['charged'])
+        sums.refunded += Number(row['refunded'])
+      }
+      after = last
+      if (slice.spent) await slice.next()
+    }
   }
 }
 
+/** The index in the order of time, then of owners. */
+const TOTALS_OF_TIME = ['step', 'beganAt', 'ownerId'] as const
+
+/** The maximum number of rows of a page, but for further ones of its last owner. */
+const ROWS = 2_000
+
 /** The sums of an hour or day. */
 interface Sums {
-  readonly charged: number
-  readonly refunded: number
+  charged: number
+  refunded: number
 }

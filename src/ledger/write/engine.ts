@@ -18,6 +18,7 @@ import { groupBy } from '../rows/group-by.js'
 import type { QuotaRow } from '../rows/quota.entity.js'
 import { type Command, type GroupCommand, isOfGroups, type Outcome, type Request } from '../store/command.js'
 import { groupOf, groupOwner } from '../rows/group.entity.js'
+import { HOUR_MS } from '../rows/utc-step.js'
 import { GroupChains, GroupStore } from '../store/group-store.js'
 import type { Found, FoundGroups, LedgerStore, Wanted, WantedGroups } from '../store/ledger-store.js'
 import { WorkingSet } from '../store/working-set.js'
@@ -97,7 +98,6 @@ const MAX_REST_MS = 4_000
  * removed.
  */
 const MAX_MENDS = 3
-const HOUR_MS = 3_600_000
 /** The maximum number of times that a batch runs again with more locks. */
 const MAX_WIDENINGS = 6
 
