@@ -2,7 +2,19 @@ import { readFile } from 'node:fs/promises'
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals'
 import type { Page } from 'playwright-core'
 import { seriousFindings, TestBrowser } from './support/browser.js'
-import { button, eventually, field, focused, heading, inDays, open, Service } from './support/console.js'
+import {
+  becomes,
+  button,
+  eventually,
+  field,
+  focused,
+  heading,
+  inDays,
+  open,
+  reads,
+  rowsShown,
+  Service,
+} from './support/console.js'
 import { type Store, STORES } from './support/store.js'
 
 // A browser on a busy machine.
@@ -81,7 +93,7 @@ describe('many quotas at once, in the console', () => {
     await page.getByText('3 quotas would be changed. 1 is so already.').waitFor()
     await page.getByText('nothing differs').waitFor()
     const row = page.getByRole('row', { name: `#${ids[0]}` })
-    expect(await row.innerText()).toMatch(/1,000[\s\S]*becomes[\s\S]*1,100[\s\S]*to do/)
+    await reads(row, /1,000[\s\S]*becomes[\s\S]*1,100[\s\S]*to do/)
     await look()
     // Somebody else is faster with one of them.
     await service.call('boris', 'PUT', `/api/v1/quotas/${ids[1]}`, { total: 77 })
@@ -93,7 +105,7 @@ describe('many quotas at once, in the console', () => {
     await tabTo('Look at it')
     await page.keyboard.press('Enter')
     await page.getByText('Somebody has changed it meanwhile.').waitFor()
-    expect(await page.locator('tbody [data-row]').count()).toBe(1)
+    await rowsShown(page, 1)
     await look()
     const saved = page.waitForEvent('download')
     await button(page, 'Download what failed (1)').click()
@@ -117,9 +129,8 @@ describe('many quotas at once, in the console', () => {
     expect(await Promise.all(ids.map(total))).toEqual([1000, 77, 1000, 0])
     await page.getByRole('link', { name: 'All change sets' }).click()
     await heading(page, 'Mail: change sets').waitFor()
-    const set = page.locator('tbody [data-row]')
-    await set.waitFor()
-    expect(await set.innerText()).toMatch(/anna[\s\S]*“Trial”: total raised[\s\S]*1 in conflict, 2 undone[\s\S]*undone/)
+    const set = page.locator('tbody [data-row]').first()
+    await reads(set, /anna[\s\S]*“Trial”: total raised[\s\S]*1 in conflict, 2 undone[\s\S]*undone/)
     await look()
   })
 
@@ -135,11 +146,8 @@ describe('many quotas at once, in the console', () => {
     await page.locator('output.example').getByText('Each of 2 chosen quotas: total raised by 20').waitFor()
     await page.keyboard.press('Enter')
     await page.getByText('2 quotas would be changed.').waitFor()
-    const rows = page.locator('tbody [data-row]')
-    expect(await rows.count()).toBe(2)
-    expect(await rows.first().innerText()).toMatch(
-      new RegExp(`#${ids[0]}[\\s\\S]*${LABEL}[\\s\\S]*1,000[\\s\\S]*1,200`),
-    )
+    const rows = await rowsShown(page, 2)
+    await reads(rows.first(), new RegExp(`#${ids[0]}[\\s\\S]*${LABEL}[\\s\\S]*1,000[\\s\\S]*1,200`))
     await button(page, 'Change 2 quotas').click()
     await page.getByText('2 quotas were changed.').waitFor()
     expect(await Promise.all(ids.map(total))).toEqual([1200, 92, 1000, 0])
@@ -165,6 +173,8 @@ describe('many quotas at once, in the console', () => {
   })
 
   it('imports pasted records, shows a mistake next to its line, and exports a list', async () => {
+    const before = await unapplied()
+    const added = async (): Promise<number[]> => (await unapplied()).filter((id) => !before.includes(id))
     page = await open(browser, service, '/mail/change-sets')
     await page.getByRole('link', { name: 'Import' }).click()
     const pasted = field(page, 'Paste from a spreadsheet, or type')
@@ -177,17 +187,17 @@ describe('many quotas at once, in the console', () => {
     await pasted.fill(text.replace(/\tType|\ttotal/g, ''))
     await button(page, 'Check').click()
     await page.getByRole('alert').getByText('For new quotas, the table has no Type.').waitFor()
-    expect(await unapplied()).toEqual([])
+    expect(await added()).toEqual([])
     await pasted.fill(text)
     await page.getByText('= 2 lines with 5 columns, between tabs').waitFor()
     await button(page, 'Check').click()
     const mistake = page.getByRole('list', { name: 'Mistakes by line' }).getByRole('listitem')
     await mistake.waitFor()
-    expect(await mistake.innerText()).toMatch(/Line 2[\s\S]*many[\s\S]*total must be/)
+    await reads(mistake, /Line 2[\s\S]*many[\s\S]*total must be/)
     await page.getByRole('link', { name: 'Go on with the other 1' }).waitFor()
     await look()
     await look()
-    const first = await unapplied()
+    const first = await added()
     expect(first).toHaveLength(1)
     // A further check replaces the change set of the one before. Nothing is left to go on with.
     await pasted.fill(text.replace(/\n8.*/, ''))
@@ -195,7 +205,7 @@ describe('many quotas at once, in the console', () => {
     await page.getByText('Correct the lines below and check again.').waitFor()
     expect(await page.getByRole('link', { name: /^Go on|^Change set \d/ }).count()).toBe(0)
     await eventually(async () => {
-      const sets = await unapplied()
+      const sets = await added()
       return sets.length === 1 && sets[0] !== first[0]
     })
     await pasted.fill(text)
@@ -203,18 +213,20 @@ describe('many quotas at once, in the console', () => {
     await page.getByRole('link', { name: 'Go on with the other 1' }).waitFor()
     // Whoever leaves and comes back finds the text; the change set is dropped.
     await page.getByRole('link', { name: 'Quotas', exact: true }).click()
-    await eventually(async () => (await unapplied()).length === 0)
+    await eventually(async () => (await added()).length === 0)
     await page.goBack()
     await page.getByText('What you typed before is still here, and not checked yet.').waitFor()
-    expect(await pasted.inputValue()).toBe(text)
+    await becomes(async () => pasted.inputValue(), text)
     await button(page, 'Check').click()
     await mistake.waitFor()
     await button(page, 'Line 2').click()
-    expect(
-      await page.evaluate<string>(
-        'document.activeElement.value.slice(document.activeElement.selectionStart, document.activeElement.selectionEnd)',
-      ),
-    ).toBe(text.split('\n')[1])
+    await becomes(
+      async () =>
+        page.evaluate<string>(
+          'document.activeElement.value.slice(document.activeElement.selectionStart, document.activeElement.selectionEnd)',
+        ),
+      text.split('\n')[1],
+    )
     await pasted.fill(text.replace('many', '300'))
     await button(page, 'Check').click()
     await button(page, 'Apply to 2 rows').click()
