@@ -86,9 +86,13 @@ export async function signIn(page: Page, as: Person): Promise<void> {
   await page.getByRole('banner').waitFor()
 }
 
-/** Waits until nothing on the screen is loading. */
+/** Waits until nothing on the screen is loading, or is read again. */
 export async function ready(page: Page): Promise<void> {
-  await until(page, "document.querySelector('h1') !== null && document.querySelector('.loading') === null")
+  await until(
+    page,
+    "document.querySelector('h1') !== null && document.querySelector('.loading') === null && " +
+      "document.querySelector('.as-of')?.textContent.includes('Refreshing') !== true",
+  )
 }
 
 /** Polls from outside: the page's policy would block polling within it. */
@@ -130,20 +134,33 @@ export async function reads(element: Locator, text: RegExp | string): Promise<vo
   await becomes(async () => element.innerText(), typeof text === 'string' ? text : expect.stringMatching(text))
 }
 
-/** No finding of axe, and nothing sticks out: light and wide, dark and narrow, light and narrow. */
+interface Size {
+  readonly width: number
+  readonly height: number
+}
+
+/** Waits until a page has this width, and these colours. */
+export async function resize(page: Page, size: Size, colorScheme: 'light' | 'dark' = 'light'): Promise<void> {
+  await page.emulateMedia({ colorScheme })
+  await page.setViewportSize(size)
+  await until(page, `innerWidth === ${size.width} && matchMedia('(prefers-color-scheme: ${colorScheme})').matches`)
+}
+
+/** No finding of axe, and nothing sticks out, in this size and these colours. */
+export async function expectSoundAt(page: Page, size: Size, colorScheme: 'light' | 'dark'): Promise<void> {
+  await resize(page, size, colorScheme)
+  const sticksOut = await page.evaluate<number>('document.documentElement.scrollWidth - innerWidth')
+  const where = [page.url(), size.width, colorScheme]
+  expect([...where, await seriousFindings(page), sticksOut]).toEqual([...where, [], 0])
+}
+
+/** The same: light and wide, dark and narrow, light and narrow. */
 export async function expectSound(page: Page): Promise<void> {
   await ready(page)
-  for (const [colorScheme, width] of [
-    ['light', 1280],
-    ['dark', 360],
-    ['light', 360],
-  ] as const) {
-    await page.emulateMedia({ colorScheme })
-    await page.setViewportSize({ width, height: 800 })
-    const sticksOut = await page.evaluate<number>('document.documentElement.scrollWidth - innerWidth')
-    expect([page.url(), width, await seriousFindings(page), sticksOut]).toEqual([page.url(), width, [], 0])
-  }
-  await page.setViewportSize({ width: 1280, height: 800 })
+  await expectSoundAt(page, { width: 1280, height: 800 }, 'light')
+  await expectSoundAt(page, { width: 360, height: 800 }, 'dark')
+  await expectSoundAt(page, { width: 360, height: 800 }, 'light')
+  await resize(page, { width: 1280, height: 800 })
 }
 
 /** Waits until something is so outside of the page. */
