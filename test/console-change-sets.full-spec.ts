@@ -1,24 +1,27 @@
 import { readFile } from 'node:fs/promises'
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals'
 import type { Page } from 'playwright-core'
-import { seriousFindings, TestBrowser } from './support/browser.js'
+import { TestBrowser } from './support/browser.js'
 import {
   becomes,
   button,
   eventually,
+  expectSoundAt,
   field,
   focused,
   heading,
   inDays,
   open,
   reads,
+  ready,
+  resize,
   rowsShown,
   Service,
 } from './support/console.js'
 import { type Store, STORES } from './support/store.js'
 
 // A browser on a busy machine.
-jest.setTimeout(120_000)
+jest.setTimeout(600_000)
 
 const LABEL = 'Trial תקווה'
 
@@ -47,13 +50,11 @@ describe('many quotas at once, in the console', () => {
 
   /** One width in one of the colours, by turns. */
   async function look(): Promise<void> {
-    const [width, colorScheme] = looks % 2 === 0 ? ([1280, 'light'] as const) : ([360, 'dark'] as const)
+    await ready(page)
+    if (looks % 2 === 0) await expectSoundAt(page, { width: 1280, height: 800 }, 'light')
+    else await expectSoundAt(page, { width: 360, height: 800 }, 'dark')
     looks += 1
-    await page.emulateMedia({ colorScheme })
-    await page.setViewportSize({ width, height: 800 })
-    const sticksOut = await page.evaluate<number>('document.documentElement.scrollWidth - innerWidth')
-    expect([width, await seriousFindings(page), sticksOut]).toEqual([width, [], 0])
-    await page.setViewportSize({ width: 1280, height: 800 })
+    await resize(page, { width: 1280, height: 800 })
   }
 
   /** Walks by Tab to what bears this name. */
@@ -119,6 +120,7 @@ describe('many quotas at once, in the console', () => {
     await page.goBack()
     await page.getByRole('link', { name: /^all / }).click()
     await page.getByRole('link', { name: `#${ids[0]}` }).click()
+    await heading(page, `Quota ${ids[0]} active`).waitFor()
     await page.getByRole('link', { name: /^with others, change set/ }).click()
     await button(page, 'Undo 2').focus()
     await page.keyboard.press('Enter')
@@ -166,6 +168,7 @@ describe('many quotas at once, in the console', () => {
     await field(page, 'Label begins with').fill('')
     await button(page, 'Filter').click()
     await page.getByText('5 quotas').waitFor()
+    await rowsShown(page, 5)
     expect(await page.getByRole('link', { name: /chosen$/ }).count()).toBe(0)
     await page.getByLabel('Status').selectOption('deleted')
     await page.getByText('No quota matches these filters.').waitFor()
@@ -262,28 +265,33 @@ describe('many quotas at once, in the console', () => {
   const saved = async (name: string): Promise<string[]> => (await savedFile(name)).lines
 
   it('exports lists without a file from the service, all pages of them', async () => {
+    const id = await service.quota(43)
     // More than a page of them.
     let version = 1
     while (version <= 120) {
-      await service.call('anna', 'PUT', `/api/v1/quotas/${ids[3]}`, { total: 5000 + version })
+      await service.call('anna', 'PUT', `/api/v1/quotas/${id}`, { total: 5000 + version })
       version += 1
     }
-    page = await open(browser, service, `/mail/changes?quotaId=${ids[3]}`)
+    const change = { update: { total: { add: 1 } } }
+    await service.call('anna', 'POST', '/api/v1/quotas/change-sets', { filter: { label: 'Trial' }, change })
+    page = await open(browser, service, `/mail/changes?quotaId=${id}`)
     const changes = await saved('Export as CSV')
     expect(changes[0]).toBe('id,at,actor,action,quota_id,account_id,before,after,change_set_id,request_id')
     expect(changes.length).toBe(1 + 120 + 1)
-    expect(changes[1]).toMatch(new RegExp(`,anna,update,${ids[3]},43,"{""total"":5119}","{""total"":5120}",,[^,]+$`))
+    expect(changes[1]).toMatch(new RegExp(`,anna,update,${id},43,"{""total"":5119}","{""total"":5120}",,[^,]+$`))
     await page.getByRole('link', { name: 'Change sets' }).click()
+    await heading(page, 'Mail: change sets').waitFor()
     const sets = await saved('Export as CSV')
     expect(sets[0]).toMatch(/^id,created_at,actor,source,filter,change,state,/)
     expect(sets.slice(1).some((line) => line.includes(',anna,filter,"{""label"":""Trial""}",'))).toBe(true)
     const key = '=key'
-    await service.call('anna', 'POST', '/api/v1/quotas/usage/consume', { account_id: 40, amount: 7 }, key)
-    page = await open(browser, service, '/mail/owners/40')
+    await service.quota(51)
+    await service.call('anna', 'POST', '/api/v1/quotas/usage/consume', { account_id: 51, amount: 7 }, key)
+    page = await open(browser, service, '/mail/owners/51')
     const ledger = await saved('Export ledger as CSV')
     expect(ledger[0]).toMatch(/^id,created_at,kind,state,account_id,amount,/)
     expect(ledger).toHaveLength(2)
-    expect(ledger[1]).toMatch(new RegExp(`,consume,consumed,40,7,7,0,.*,anna,'${key}$`))
+    expect(ledger[1]).toMatch(new RegExp(`,consume,consumed,51,7,7,0,.*,anna,'${key}$`))
     expect(await saved('Export refusals as CSV')).toEqual(['hour,code,count,requested,last_at'])
     const days = await saved('Export usage by day as CSV')
     expect(days[0]).toBe('began_at,charged,refunded,refused,refusals')
