@@ -137,6 +137,7 @@ describe('many quotas at once, in the console', () => {
   })
 
   it('changes chosen quotas, and undoes it', async () => {
+    await service.call('boris', 'PUT', `/api/v1/quotas/${ids[1]}`, { total: 77 })
     page = await open(browser, service, '/mail/quotas?label=Trial')
     await page.getByLabel('Select all on this page').check()
     await page.getByRole('link', { name: 'Change the 4 chosen' }).waitFor()
