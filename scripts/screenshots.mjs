@@ -122,6 +122,8 @@ try {
         if (forDocs)
           for (const [file] of docs) await page.screenshot({ path: join(root, 'docs/images', `${file}.png`) })
         else await page.screenshot({ path: join(folder, `${name}-${width}-${colorScheme}.png`), fullPage: true })
+        // Until the picture is taken: the page asks again and again.
+        await page.unrouteAll({ behavior: 'ignoreErrors' })
         await page.evaluate(() => {
           for (const key of Object.keys(sessionStorage)) if (key.includes('draft')) sessionStorage.removeItem(key)
         })
@@ -180,8 +182,7 @@ async function applying(page) {
     await route.fulfill({ json: { ...answer, state: 'applying', counts } })
   })
   await page.getByRole('button', { name: 'Refresh' }).click()
-  await page.getByText(/left/).last().waitFor()
-  await page.unrouteAll({ behavior: 'ignoreErrors' })
+  await page.locator('.progress').getByText(/ left$/).waitFor()
 }
 
 async function applied(page) {

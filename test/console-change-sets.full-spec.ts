@@ -1,12 +1,27 @@
 import { readFile } from 'node:fs/promises'
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals'
 import type { Page } from 'playwright-core'
-import { seriousFindings, TestBrowser } from './support/browser.js'
-import { button, eventually, field, focused, heading, inDays, open, Service } from './support/console.js'
+import { TestBrowser } from './support/browser.js'
+import {
+  becomes,
+  button,
+  eventually,
+  expectSoundAt,
+  field,
+  focused,
+  heading,
+  inDays,
+  open,
+  reads,
+  ready,
+  resize,
+  rowsShown,
+  Service,
+} from './support/console.js'
 import { type Store, STORES } from './support/store.js'
 
 // A browser on a busy machine.
-jest.setTimeout(120_000)
+jest.setTimeout(600_000)
 
 const LABEL = 'Trial תקווה'
 
@@ -35,13 +50,11 @@ describe('many quotas at once, in the console', () => {
 
   /** One width in one of the colours, by turns. */
   async function look(): Promise<void> {
-    const [width, colorScheme] = looks % 2 === 0 ? ([1280, 'light'] as const) : ([360, 'dark'] as const)
+    await ready(page)
+    if (looks % 2 === 0) await expectSoundAt(page, { width: 1280, height: 800 }, 'light')
+    else await expectSoundAt(page, { width: 360, height: 800 }, 'dark')
     looks += 1
-    await page.emulateMedia({ colorScheme })
-    await page.setViewportSize({ width, height: 800 })
-    const sticksOut = await page.evaluate<number>('document.documentElement.scrollWidth - innerWidth')
-    expect([width, await seriousFindings(page), sticksOut]).toEqual([width, [], 0])
-    await page.setViewportSize({ width: 1280, height: 800 })
+    await resize(page, { width: 1280, height: 800 })
   }
 
   /** Walks by Tab to what bears this name. */
@@ -81,7 +94,7 @@ describe('many quotas at once, in the console', () => {
     await page.getByText('3 quotas would be changed. 1 is so already.').waitFor()
     await page.getByText('nothing differs').waitFor()
     const row = page.getByRole('row', { name: `#${ids[0]}` })
-    expect(await row.innerText()).toMatch(/1,000[\s\S]*becomes[\s\S]*1,100[\s\S]*to do/)
+    await reads(row, /1,000[\s\S]*becomes[\s\S]*1,100[\s\S]*to do/)
     await look()
     // Somebody else is faster with one of them.
     await service.call('boris', 'PUT', `/api/v1/quotas/${ids[1]}`, { total: 77 })
@@ -93,7 +106,7 @@ describe('many quotas at once, in the console', () => {
     await tabTo('Look at it')
     await page.keyboard.press('Enter')
     await page.getByText('Somebody has changed it meanwhile.').waitFor()
-    expect(await page.locator('tbody [data-row]').count()).toBe(1)
+    await rowsShown(page, 1)
     await look()
     const saved = page.waitForEvent('download')
     await button(page, 'Download what failed (1)').click()
@@ -107,6 +120,7 @@ describe('many quotas at once, in the console', () => {
     await page.goBack()
     await page.getByRole('link', { name: /^all / }).click()
     await page.getByRole('link', { name: `#${ids[0]}` }).click()
+    await heading(page, `Quota ${ids[0]} active`).waitFor()
     await page.getByRole('link', { name: /^with others, change set/ }).click()
     await button(page, 'Undo 2').focus()
     await page.keyboard.press('Enter')
@@ -117,13 +131,13 @@ describe('many quotas at once, in the console', () => {
     expect(await Promise.all(ids.map(total))).toEqual([1000, 77, 1000, 0])
     await page.getByRole('link', { name: 'All change sets' }).click()
     await heading(page, 'Mail: change sets').waitFor()
-    const set = page.locator('tbody [data-row]')
-    await set.waitFor()
-    expect(await set.innerText()).toMatch(/anna[\s\S]*“Trial”: total raised[\s\S]*1 in conflict, 2 undone[\s\S]*undone/)
+    const set = page.locator('tbody [data-row]').first()
+    await reads(set, /anna[\s\S]*“Trial”: total raised[\s\S]*1 in conflict, 2 undone[\s\S]*undone/)
     await look()
   })
 
   it('changes chosen quotas, and undoes it', async () => {
+    await service.call('boris', 'PUT', `/api/v1/quotas/${ids[1]}`, { total: 77 })
     page = await open(browser, service, '/mail/quotas?label=Trial')
     await page.getByLabel('Select all on this page').check()
     await page.getByRole('link', { name: 'Change the 4 chosen' }).waitFor()
@@ -135,11 +149,8 @@ describe('many quotas at once, in the console', () => {
     await page.locator('output.example').getByText('Each of 2 chosen quotas: total raised by 20').waitFor()
     await page.keyboard.press('Enter')
     await page.getByText('2 quotas would be changed.').waitFor()
-    const rows = page.locator('tbody [data-row]')
-    expect(await rows.count()).toBe(2)
-    expect(await rows.first().innerText()).toMatch(
-      new RegExp(`#${ids[0]}[\\s\\S]*${LABEL}[\\s\\S]*1,000[\\s\\S]*1,200`),
-    )
+    const rows = await rowsShown(page, 2)
+    await reads(rows.first(), new RegExp(`#${ids[0]}[\\s\\S]*${LABEL}[\\s\\S]*1,000[\\s\\S]*1,200`))
     await button(page, 'Change 2 quotas').click()
     await page.getByText('2 quotas were changed.').waitFor()
     expect(await Promise.all(ids.map(total))).toEqual([1200, 92, 1000, 0])
@@ -158,6 +169,7 @@ describe('many quotas at once, in the console', () => {
     await field(page, 'Label begins with').fill('')
     await button(page, 'Filter').click()
     await page.getByText('5 quotas').waitFor()
+    await rowsShown(page, 5)
     expect(await page.getByRole('link', { name: /chosen$/ }).count()).toBe(0)
     await page.getByLabel('Status').selectOption('deleted')
     await page.getByText('No quota matches these filters.').waitFor()
@@ -165,6 +177,8 @@ describe('many quotas at once, in the console', () => {
   })
 
   it('imports pasted records, shows a mistake next to its line, and exports a list', async () => {
+    const before = await unapplied()
+    const added = async (): Promise<number[]> => (await unapplied()).filter((id) => !before.includes(id))
     page = await open(browser, service, '/mail/change-sets')
     await page.getByRole('link', { name: 'Import' }).click()
     const pasted = field(page, 'Paste from a spreadsheet, or type')
@@ -177,17 +191,17 @@ describe('many quotas at once, in the console', () => {
     await pasted.fill(text.replace(/\tType|\ttotal/g, ''))
     await button(page, 'Check').click()
     await page.getByRole('alert').getByText('For new quotas, the table has no Type.').waitFor()
-    expect(await unapplied()).toEqual([])
+    expect(await added()).toEqual([])
     await pasted.fill(text)
     await page.getByText('= 2 lines with 5 columns, between tabs').waitFor()
     await button(page, 'Check').click()
     const mistake = page.getByRole('list', { name: 'Mistakes by line' }).getByRole('listitem')
     await mistake.waitFor()
-    expect(await mistake.innerText()).toMatch(/Line 2[\s\S]*many[\s\S]*total must be/)
+    await reads(mistake, /Line 2[\s\S]*many[\s\S]*total must be/)
     await page.getByRole('link', { name: 'Go on with the other 1' }).waitFor()
     await look()
     await look()
-    const first = await unapplied()
+    const first = await added()
     expect(first).toHaveLength(1)
     // A further check replaces the change set of the one before. Nothing is left to go on with.
     await pasted.fill(text.replace(/\n8.*/, ''))
@@ -195,7 +209,7 @@ describe('many quotas at once, in the console', () => {
     await page.getByText('Correct the lines below and check again.').waitFor()
     expect(await page.getByRole('link', { name: /^Go on|^Change set \d/ }).count()).toBe(0)
     await eventually(async () => {
-      const sets = await unapplied()
+      const sets = await added()
       return sets.length === 1 && sets[0] !== first[0]
     })
     await pasted.fill(text)
@@ -203,18 +217,20 @@ describe('many quotas at once, in the console', () => {
     await page.getByRole('link', { name: 'Go on with the other 1' }).waitFor()
     // Whoever leaves and comes back finds the text; the change set is dropped.
     await page.getByRole('link', { name: 'Quotas', exact: true }).click()
-    await eventually(async () => (await unapplied()).length === 0)
+    await eventually(async () => (await added()).length === 0)
     await page.goBack()
     await page.getByText('What you typed before is still here, and not checked yet.').waitFor()
-    expect(await pasted.inputValue()).toBe(text)
+    await becomes(async () => pasted.inputValue(), text)
     await button(page, 'Check').click()
     await mistake.waitFor()
     await button(page, 'Line 2').click()
-    expect(
-      await page.evaluate<string>(
-        'document.activeElement.value.slice(document.activeElement.selectionStart, document.activeElement.selectionEnd)',
-      ),
-    ).toBe(text.split('\n')[1])
+    await becomes(
+      async () =>
+        page.evaluate<string>(
+          'document.activeElement.value.slice(document.activeElement.selectionStart, document.activeElement.selectionEnd)',
+        ),
+      text.split('\n')[1],
+    )
     await pasted.fill(text.replace('many', '300'))
     await button(page, 'Check').click()
     await button(page, 'Apply to 2 rows').click()
@@ -250,28 +266,33 @@ describe('many quotas at once, in the console', () => {
   const saved = async (name: string): Promise<string[]> => (await savedFile(name)).lines
 
   it('exports lists without a file from the service, all pages of them', async () => {
+    const id = await service.quota(43)
     // More than a page of them.
     let version = 1
     while (version <= 120) {
-      await service.call('anna', 'PUT', `/api/v1/quotas/${ids[3]}`, { total: 5000 + version })
+      await service.call('anna', 'PUT', `/api/v1/quotas/${id}`, { total: 5000 + version })
       version += 1
     }
-    page = await open(browser, service, `/mail/changes?quotaId=${ids[3]}`)
+    const change = { update: { total: { add: 1 } } }
+    await service.call('anna', 'POST', '/api/v1/quotas/change-sets', { filter: { label: 'Trial' }, change })
+    page = await open(browser, service, `/mail/changes?quotaId=${id}`)
     const changes = await saved('Export as CSV')
     expect(changes[0]).toBe('id,at,actor,action,quota_id,account_id,before,after,change_set_id,request_id')
     expect(changes.length).toBe(1 + 120 + 1)
-    expect(changes[1]).toMatch(new RegExp(`,anna,update,${ids[3]},43,"{""total"":5119}","{""total"":5120}",,[^,]+$`))
+    expect(changes[1]).toMatch(new RegExp(`,anna,update,${id},43,"{""total"":5119}","{""total"":5120}",,[^,]+$`))
     await page.getByRole('link', { name: 'Change sets' }).click()
+    await heading(page, 'Mail: change sets').waitFor()
     const sets = await saved('Export as CSV')
     expect(sets[0]).toMatch(/^id,created_at,actor,source,filter,change,state,/)
     expect(sets.slice(1).some((line) => line.includes(',anna,filter,"{""label"":""Trial""}",'))).toBe(true)
     const key = '=key'
-    await service.call('anna', 'POST', '/api/v1/quotas/usage/consume', { account_id: 40, amount: 7 }, key)
-    page = await open(browser, service, '/mail/owners/40')
+    await service.quota(51)
+    await service.call('anna', 'POST', '/api/v1/quotas/usage/consume', { account_id: 51, amount: 7 }, key)
+    page = await open(browser, service, '/mail/owners/51')
     const ledger = await saved('Export ledger as CSV')
     expect(ledger[0]).toMatch(/^id,created_at,kind,state,account_id,amount,/)
     expect(ledger).toHaveLength(2)
-    expect(ledger[1]).toMatch(new RegExp(`,consume,consumed,40,7,7,0,.*,anna,'${key}$`))
+    expect(ledger[1]).toMatch(new RegExp(`,consume,consumed,51,7,7,0,.*,anna,'${key}$`))
     expect(await saved('Export refusals as CSV')).toEqual(['hour,code,count,requested,last_at'])
     const days = await saved('Export usage by day as CSV')
     expect(days[0]).toBe('began_at,charged,refunded,refused,refusals')

@@ -1,12 +1,23 @@
-import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals'
+import { afterAll, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals'
 import type { Page, Route } from 'playwright-core'
-import { seriousFindings, TestBrowser } from './support/browser.js'
-import { field, heading, Service, signIn, TOKENS, until } from './support/console.js'
+import { TestBrowser } from './support/browser.js'
+import {
+  becomes,
+  expectSoundAt,
+  field,
+  heading,
+  reads,
+  resize,
+  Service,
+  signIn,
+  TOKENS,
+  until,
+} from './support/console.js'
 import { figure } from './support/figures.js'
 import { type Store, STORES } from './support/store.js'
 
 // A browser on a busy machine.
-jest.setTimeout(180_000)
+jest.setTimeout(600_000)
 
 /** What the screens ask for; who is asking is told all the same. */
 const DATA = /\/(api\/v1\/quotas|health)/
@@ -67,6 +78,10 @@ describe('each screen of the console', () => {
       changes: { path: '/mail/changes', empty: ['/sms/changes', 'Nobody has changed anything yet.'] },
     })
     browser = await TestBrowser.start()
+  })
+
+  // No test is left the page, the session or the routes of another one.
+  beforeEach(async () => {
     page = await browser.page()
     await page.goto(`${service.url}/admin/`)
     await signIn(page, 'anna')
@@ -83,13 +98,10 @@ describe('each screen of the console', () => {
       ['light', 1280, 800],
       ['dark', 360, 740],
     ] as const) {
-      await page.emulateMedia({ colorScheme })
-      await page.setViewportSize({ width, height })
-      const sticksOut = await page.evaluate<number>('document.documentElement.scrollWidth - innerWidth')
-      expect([page.url(), width, await seriousFindings(page), sticksOut]).toEqual([page.url(), width, [], 0])
+      await expectSoundAt(page, { width, height }, colorScheme)
       looked += 1
     }
-    await page.setViewportSize({ width: 1280, height: 800 })
+    await resize(page, { width: 1280, height: 800 })
   }
 
   /** Goes to each screen while the service answers so. */
@@ -129,8 +141,8 @@ describe('each screen of the console', () => {
   async function failed(text: RegExp): Promise<void> {
     await page.getByRole('alert').first().waitFor()
     await until(page, "document.querySelector('.loading') === null")
-    expect(await page.getByRole('alert').count()).toBe(1)
-    expect(await page.getByRole('alert').innerText()).toMatch(text)
+    await becomes(async () => page.getByRole('alert').count(), 1)
+    await reads(page.getByRole('alert'), text)
     await look()
   }
 
@@ -185,11 +197,10 @@ describe('each screen of the console', () => {
     await field(page.getByRole('dialog'), 'Token').fill(TOKENS.anna)
     await page.getByRole('dialog').getByRole('button', { name: 'Sign in' }).click()
     await page.locator('tbody [data-row]').first().waitFor()
-    expect(await page.getByRole('alert').count()).toBe(0)
+    await becomes(async () => page.getByRole('alert').count(), 0)
   })
 
   it('says first that it waits, then that no answer came, without a network', async () => {
-    const before = page
     page = await browser.page()
     await page.clock.install()
     await page.goto(`${service.url}/admin/`)
@@ -205,25 +216,16 @@ describe('each screen of the console', () => {
         await failed(/No answer came[\s\S]*Look whether the connection is there, then try again/)
       },
     )
-    await page.close()
-    page = before
   })
 
   it('says on the sign-in page why a kept token could not be checked, and signs in when it can', async () => {
-    await signInAgain()
     await page.route('**/api/v1/me', refuses(503, 'unavailable', LATER))
     await page.goto(`${service.url}/admin/mail/changes`)
     await heading(page, 'Sign in').waitFor()
-    expect(await page.getByRole('alert').innerText()).toContain(REQUEST_ID)
+    await reads(page.getByRole('alert'), new RegExp(REQUEST_ID))
     await look()
     await page.unrouteAll({ behavior: 'ignoreErrors' })
     await page.getByRole('button', { name: 'Try again' }).click()
     await heading(page, 'Mail: changes').waitFor()
   })
-
-  async function signInAgain(): Promise<void> {
-    await page.goto(`${service.url}/admin/`)
-    await page.getByRole('banner').or(heading(page, 'Sign in')).waitFor()
-    if ((await page.getByRole('banner').count()) === 0) await signIn(page, 'anna')
-  }
 })

@@ -4,13 +4,24 @@ import { join } from 'node:path'
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals'
 import type { Page } from 'playwright-core'
-import { seriousFindings, TestBrowser } from './support/browser.js'
-import { button, eventually, field, heading, open as openIn, type Person, Service, until } from './support/console.js'
+import { TestBrowser } from './support/browser.js'
+import {
+  button,
+  eventually,
+  expectSoundAt,
+  field,
+  heading,
+  open as openIn,
+  type Person,
+  reads,
+  ready,
+  Service,
+} from './support/console.js'
 import { Receiver, status } from './support/receiver.js'
 import { type Store, STORES } from './support/store.js'
 
 // A browser on a busy machine.
-jest.setTimeout(180_000)
+jest.setTimeout(600_000)
 
 describe('the page of notifications', () => {
   let store: Store
@@ -78,15 +89,9 @@ describe('the page of notifications', () => {
     await row(page, 'gone').getByText('disabled').waitFor()
     await row(page, 'gone').getByText('410, refused').waitFor()
     await row(page, 'ops').getByText('204, received').first().waitFor()
-    for (const [colorScheme, width] of [
-      ['light', 1280],
-      ['dark', 360],
-    ] as const) {
-      await page.emulateMedia({ colorScheme })
-      await page.setViewportSize({ width, height: 800 })
-      const sticksOut = await page.evaluate<number>('document.documentElement.scrollWidth - innerWidth')
-      expect([width, await seriousFindings(page), sticksOut]).toEqual([width, [], 0])
-    }
+    await ready(page)
+    await expectSoundAt(page, { width: 1280, height: 800 }, 'light')
+    await expectSoundAt(page, { width: 360, height: 800 }, 'dark')
     receiver.answers.delete('/gone')
     await button(page, 'Enable gone').click()
     await page.getByRole('dialog').getByRole('button', { name: 'Enable' }).click()
@@ -103,10 +108,9 @@ describe('the page of notifications', () => {
 
   it('is for administrators', async () => {
     const page = await open('chen')
-    await page.getByRole('alert').waitFor()
-    expect(await page.getByRole('alert').innerText()).toContain('Ask for a token with that role')
+    await reads(page.getByRole('alert'), /Ask for a token with that role/)
     expect(await page.getByRole('link', { name: 'Notifications' }).count()).toBe(0)
     await heading(page, 'Notifications').waitFor()
-    await until(page, "document.querySelector('.loading') === null")
+    await ready(page)
   })
 })

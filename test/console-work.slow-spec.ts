@@ -2,7 +2,9 @@ import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals'
 import type { Page, Route } from 'playwright-core'
 import { TestBrowser } from './support/browser.js'
 import {
+  becomes,
   button,
+  eventually,
   field,
   heading,
   inDays,
@@ -10,7 +12,10 @@ import {
   panel,
   pressInMenu,
   type Person,
+  reads,
   ready,
+  resize,
+  rowsShown,
   Service,
   signIn,
   until,
@@ -19,7 +24,7 @@ import { figure } from './support/figures.js'
 import { type Store, STORES } from './support/store.js'
 
 // A browser on a busy machine.
-jest.setTimeout(120_000)
+jest.setTimeout(600_000)
 
 let browser: TestBrowser
 let store: Store
@@ -161,11 +166,12 @@ describe('an answer that comes late', () => {
     await field(page, 'Who').fill('half typed')
     letGo()
     await told(page, `Quota ${id} is saved.`).waitFor()
+    await ready(page)
     expect(new URL(page.url()).pathname).toBe('/admin/mail/changes')
     expect(await field(page, 'Who').inputValue()).toBe('half typed')
     // Nothing is left over of what is saved.
     await page.goBack()
-    await heading(page, /^Quota/).waitFor()
+    await becomes(async () => field(page, 'Total').inputValue(), '1234')
     expect(await page.getByText('not saved yet').count()).toBe(0)
   })
 
@@ -200,7 +206,7 @@ describe('an answer that comes late', () => {
     letGo()
     await told(page, 'What you typed since then is not.').waitFor()
     expect(await field(page, 'Label').inputValue()).toBe('meanwhile')
-    expect(await page.getByText('Changes label.').count()).toBe(1)
+    await page.getByText('Changes label.').waitFor()
   })
 
   it('shows a conflict when the user returns', async () => {
@@ -214,10 +220,11 @@ describe('an answer that comes late', () => {
     await goTo(page, 'Changes')
     letGo()
     await told(page, `Somebody else has changed quota ${id} meanwhile.`).waitFor()
+    await ready(page)
     expect(new URL(page.url()).pathname).toBe('/admin/mail/changes')
     await page.goBack()
     await page.getByRole('region', { name: 'boris has saved this quota since you opened it' }).waitFor()
-    expect(await field(page, 'Total').inputValue()).toBe('5000')
+    await becomes(async () => field(page, 'Total').inputValue(), '5000')
   })
 
   it('creates a quota without leaving the screen that the user has opened', async () => {
@@ -249,6 +256,7 @@ describe('an answer that comes late', () => {
     letGo()
     await until(page, "document.querySelector('.announcement').textContent.includes('5 units are given')")
     await page.waitForLoadState('networkidle')
+    await ready(page)
     expect(await field(page, 'Units').inputValue()).toBe('7000')
     await button(page, 'Give 7,000').waitFor()
   })
@@ -262,11 +270,14 @@ describe('an answer that comes late', () => {
     await asked
     await page.keyboard.press('Escape')
     await pressInMenu(page, 'Delete')
+    const question = page.getByRole('dialog', { name: `Delete quota ${id}?` })
+    await question.waitFor()
     letGo()
     await until(page, "document.querySelector('.announcement').textContent.includes('is disabled')")
     // All that follows an answer has followed.
     await page.waitForLoadState('networkidle')
-    expect(await page.getByRole('dialog', { name: `Delete quota ${id}?` }).count()).toBe(1)
+    await ready(page)
+    expect(await question.count()).toBe(1)
   })
 })
 
@@ -274,12 +285,11 @@ describe('why an account is refused', () => {
   const spend = async (account: number, amount: number, key: string): Promise<unknown> =>
     service.call('mailer', 'POST', `${USAGE}/consume`, { account_id: account, amount }, key).catch(() => undefined)
   /** Counts are kept to the instance for some seconds. */
-  const counted = async (account: number, count: number): Promise<void> => {
-    for (;;) {
+  const counted = async (account: number, count: number): Promise<void> =>
+    eventually(async () => {
       const { items } = await service.call('admin', 'GET', `${QUOTAS}/refusals?account_id=${account}`)
-      if (items.reduce((sum: number, item: { count: number }) => sum + item.count, 0) === count) return
-    }
-  }
+      return items.reduce((sum: number, item: { count: number }) => sum + item.count, 0) === count
+    })
 
   it('is shown by the refused amounts, not by their average', async () => {
     await service.quota(221, { total: 1000 })
@@ -312,7 +322,7 @@ describe('why an account is refused', () => {
     await panel(page, 'Summary').getByText('20 would be refused: 10 left').waitFor()
     await button(page, 'Top up').click()
     const dialog = page.getByRole('dialog')
-    expect(await field(dialog, 'Units').inputValue()).toBe('10')
+    await becomes(async () => field(dialog, 'Units').inputValue(), '10')
     await dialog.getByText('what the 20 that were refused lack').waitFor()
     await page.keyboard.type('7')
     await button(page, 'Give 7').click()
@@ -333,9 +343,7 @@ describe('why an account is refused', () => {
     const now = panel(page, 'Summary')
     await now.getByText(/no active quota, asked for 5/).waitFor()
     const cause = now.getByRole('listitem')
-    expect(await cause.innerText()).toMatch(
-      new RegExp(`#${id} Newsletter \\(100, total\\) is ${what} since .* by boris`),
-    )
+    await reads(cause, new RegExp(`#${id} Newsletter \\(100, total\\) is ${what} since .* by boris`))
     await cause.getByRole('button', { name: 'Undo' }).click()
     await page
       .getByRole('dialog')
@@ -351,8 +359,9 @@ describe('why an account is refused', () => {
     await service.call('boris', 'PUT', `${QUOTAS}/${id}`, { total: 120 })
     const page = await open('/mail/owners/226')
     const row = panel(page, 'Changed lately').getByRole('listitem').first()
-    expect((await row.innerText()).replace(/\s+/g, ' ')).toMatch(
-      new RegExp(`^#${id}: limit cut from 2,500 to 120 .*(ago|now) by boris Undo`),
+    await becomes(
+      async () => (await row.innerText()).replace(/\s+/g, ' '),
+      expect.stringMatching(`^#${id}: limit cut from 2,500 to 120 .*(ago|now) by boris Undo`),
     )
     await row.getByRole('button', { name: 'Undo' }).click()
     await button(page, 'Undo it').click()
@@ -396,6 +405,7 @@ describe('why an account is refused', () => {
       for (const action of ['delete', 'update'])
         await page.getByRole('row', { name: new RegExp(`boris.*${action}.*undone`, 's') }).waitFor()
     }
+    await ready(page)
     expect(await page.getByRole('row').getByRole('button', { name: 'Undo' }).count()).toBe(0)
   })
 
@@ -430,7 +440,7 @@ describe('what is printed and looked at', () => {
         await button(page, 'Take theirs').waitFor()
       }
       for (const width of [1280, 640, 360]) {
-        await page.setViewportSize({ width, height: 800 })
+        await resize(page, { width, height: 800 })
         expect(await page.evaluate('document.documentElement.scrollWidth - innerWidth')).toBe(0)
         // Nor out of what holds it.
         const stuckOut = await page.evaluate<string[]>(
@@ -458,11 +468,16 @@ describe('what is printed and looked at', () => {
 
   it('success is seen, and disappears when it is dismissed', async () => {
     const id = await service.quota(232)
-    const page = await open(`/mail/quotas/${id}`)
+    const page = await browser.page()
+    await page.clock.install()
+    await page.goto(`${service.url}/admin/mail/quotas/${id}`)
+    await signIn(page, 'anna')
     await pressInMenu(page, 'Disable')
     await page.getByRole('dialog').getByRole('button', { name: 'Disable' }).click()
     const message = told(page, `Quota ${id} is disabled.`)
     await message.waitFor()
+    // It would disappear by itself as well.
+    await page.clock.pauseAt(await page.evaluate<number>('Date.now() + 100'))
     const box = await message.boundingBox()
     expect(box!.width).toBeGreaterThan(100)
     expect(box!.y + box!.height).toBeLessThanOrEqual(800)
@@ -515,17 +530,19 @@ describe('what is printed and looked at', () => {
       await look(text)
       await heading(page, 'Account 235').waitFor()
       await goTo(page, 'Overview')
+      await heading(page, 'Mail overview').waitFor()
     }
     for (const text of [`#${id}`, `Quota ${id}`, `quota #${id}`]) {
       await look(text)
       await heading(page, new RegExp(`^Quota ${id}`)).waitFor()
       await goTo(page, 'Overview')
+      await heading(page, 'Mail overview').waitFor()
     }
     await look(operation)
     await heading(page, /^Operation/).waitFor()
     await look(key)
     const found = panel(page, 'Operations with this key').getByRole('row').nth(1)
-    expect(await found.innerText()).toMatch(/235[\s\S]*mailer[\s\S]*order 8841\/a/)
+    await reads(found, /235[\s\S]*mailer[\s\S]*order 8841\/a/)
     await look('späte')
     await panel(page, 'Quotas whose label begins so').getByText('Späte Post').waitFor()
     await look('boris')
@@ -550,16 +567,15 @@ describe('what is printed and looked at', () => {
       [`/mail/quotas/${id}`, 'Usage'],
     ] as const) {
       const page = await open(path)
-      const rows = panel(page, name).locator('tbody [data-row]')
-      expect(await rows.count()).toBe(20)
-      expect(await rows.first().innerText()).toMatch(/mailer[\s\S]*row-45/)
+      const rows = await rowsShown(panel(page, name), 20)
+      await reads(rows.first(), /mailer[\s\S]*row-45/)
       const more = panel(page, name).getByRole('button', { name: 'Show 20 older ones' })
       await more.click()
-      await until(page, "document.querySelectorAll('[data-row]').length >= 40")
+      await rowsShown(panel(page, name), 40)
       await more.click()
       await panel(page, name).getByText('row-1', { exact: true }).waitFor()
-      expect(await rows.count()).toBe(45)
-      expect(await more.count()).toBe(0)
+      await rowsShown(panel(page, name), 45)
+      await more.waitFor({ state: 'detached' })
     }
   })
 
@@ -577,29 +593,30 @@ describe('what is printed and looked at', () => {
       const { from, to } = Object.fromEntries(new URL(page.url()).searchParams) as Record<string, string>
       expect(Math.round((Date.parse(to!) - Date.parse(from!)) / 86_400_000)).toBe(days)
       // Midnight there.
-      expect(await field(page, 'From').inputValue()).toMatch(/T00:00$/)
+      await becomes(async () => field(page, 'From').inputValue(), expect.stringMatching(/T00:00$/))
     }
   })
 
   it('another channel opens at the same page', async () => {
     const page = await open('/mail/changes?actor=boris&owner=231')
-    const go = async (name: string): Promise<string> => {
-      await page.getByRole('navigation', { name: 'Channel' }).getByRole('link', { name }).click()
-      await page.waitForURL(name === 'SMS' ? /\/sms/ : /\/mail/)
-      const { pathname, search } = new URL(page.url())
-      return pathname + search
+    /** The link says where it leads as soon as this screen is there. */
+    const go = async (name: string, where: string): Promise<void> => {
+      const link = page.getByRole('navigation', { name: 'Channel' }).getByRole('link', { name })
+      await becomes(async () => link.getAttribute('href'), where)
+      await link.click()
+      await page.waitForURL(`**${where}`)
     }
-    expect(await go('SMS')).toBe('/admin/sms/changes?actor=boris')
-    expect(await go('Mail')).toBe('/admin/mail/changes?actor=boris')
+    await go('SMS', '/admin/sms/changes?actor=boris')
+    await go('Mail', '/admin/mail/changes?actor=boris')
     await goTo(page, 'Quotas')
     await field(page, 'Status').selectOption('disabled')
     await page.waitForURL(/status=disabled/)
-    expect(await go('SMS')).toBe('/admin/sms/quotas?status=disabled')
-    expect(await go('Mail')).toBe('/admin/mail/quotas?status=disabled')
+    await go('SMS', '/admin/sms/quotas?status=disabled')
+    await go('Mail', '/admin/mail/quotas?status=disabled')
     await page.goto(`${service.url}/admin/mail/quotas/${long}`)
-    expect(await go('SMS')).toBe('/admin/sms/quotas')
+    await go('SMS', '/admin/sms/quotas')
     await goTo(page, 'Overview')
-    expect(await go('Mail')).toBe('/admin/mail')
+    await go('Mail', '/admin/mail')
   })
 
   it('two links never have the same name', async () => {
@@ -633,9 +650,9 @@ describe('what is printed and looked at', () => {
     const card = page.locator('tbody [data-row]').first()
     expect(await card.innerText()).not.toMatch(/monthly/)
     await card.getByRole('button', { name: /^More/ }).click()
-    expect(await card.innerText()).toMatch(/monthly/)
+    await reads(card, /monthly/)
     await card.getByRole('button', { name: /^Less/ }).click()
-    expect(await card.innerText()).not.toMatch(/monthly/)
+    await becomes(async () => card.innerText(), expect.not.stringMatching(/monthly/))
   })
 })
 

@@ -2,7 +2,7 @@ import { expect } from '@jest/globals'
 import type { Locator, Page } from 'playwright-core'
 import { hashOf, newToken } from '../../src/auth/token.js'
 import type { Role } from '../../src/common/role.js'
-import { seriousFindings, type TestBrowser } from './browser.js'
+import { PATIENCE_MS, seriousFindings, type TestBrowser } from './browser.js'
 import { HttpClient } from './http-client.js'
 import { Instance } from './instance.js'
 import type { Body } from './quota-api.js'
@@ -24,6 +24,8 @@ const AUTH_TOKENS = Object.entries(PEOPLE)
   .join(',')
 
 const DAY_MS = 86_400_000
+/** The interval of looks at a page, in milliseconds. */
+const LOOK_MS = 20
 export const inDays = (days: number): string => new Date(Date.now() + days * DAY_MS).toISOString()
 /** Addresses of the service, not of the console's files. */
 export const API = /\/(api|health)\//
@@ -84,39 +86,86 @@ export async function signIn(page: Page, as: Person): Promise<void> {
   await page.getByRole('banner').waitFor()
 }
 
-/** Waits until nothing on the screen is loading. */
+/** Waits until nothing on the screen is loading, or is read again. */
 export async function ready(page: Page): Promise<void> {
-  await until(page, "document.querySelector('h1') !== null && document.querySelector('.loading') === null")
+  await until(
+    page,
+    "document.querySelector('h1') !== null && document.querySelector('.loading') === null && " +
+      "document.querySelector('.as-of')?.textContent.includes('Refreshing') !== true",
+  )
 }
 
 /** Polls from outside: the page's policy would block polling within it. */
 export async function until(page: Page, expression: string): Promise<void> {
-  const deadline = performance.now() + 15_000
+  const deadline = performance.now() + PATIENCE_MS
   while (!(await page.evaluate<boolean>(expression))) {
     if (performance.now() > deadline) throw new Error(`it never was so: ${expression}`)
-    await page.waitForTimeout(20)
+    await page.waitForTimeout(LOOK_MS)
   }
 }
 
-/** No finding of axe, and nothing sticks out: light and wide, dark and narrow, light and narrow. */
+/**
+ * Waits until what is read from a page equals this: answers come one by one, so a text may be there before the rows
+ * that it counts. A reading that fails is repeated, too.
+ * @param expected a value, or an asymmetric matcher
+ */
+export async function becomes(read: () => Promise<unknown>, expected: unknown): Promise<void> {
+  const deadline = performance.now() + PATIENCE_MS
+  for (;;) {
+    try {
+      expect(await read()).toEqual(expected)
+      return
+    } catch (error) {
+      if (performance.now() > deadline) throw error
+      await new Promise((resolve) => setTimeout(resolve, LOOK_MS))
+    }
+  }
+}
+
+/** Waits until a table has exactly so many rows. @returns them */
+export async function rowsShown(on: Page | Locator, count: number): Promise<Locator> {
+  const rows = on.locator('tbody [data-row]')
+  await becomes(async () => rows.count(), count)
+  return rows
+}
+
+/** Waits until the text of an element matches. */
+export async function reads(element: Locator, text: RegExp | string): Promise<void> {
+  await becomes(async () => element.innerText(), typeof text === 'string' ? text : expect.stringMatching(text))
+}
+
+interface Size {
+  readonly width: number
+  readonly height: number
+}
+
+/** Waits until a page has this width, and these colours. */
+export async function resize(page: Page, size: Size, colorScheme: 'light' | 'dark' = 'light'): Promise<void> {
+  await page.emulateMedia({ colorScheme })
+  await page.setViewportSize(size)
+  await until(page, `innerWidth === ${size.width} && matchMedia('(prefers-color-scheme: ${colorScheme})').matches`)
+}
+
+/** No finding of axe, and nothing sticks out, in this size and these colours. */
+export async function expectSoundAt(page: Page, size: Size, colorScheme: 'light' | 'dark'): Promise<void> {
+  await resize(page, size, colorScheme)
+  const sticksOut = await page.evaluate<number>('document.documentElement.scrollWidth - innerWidth')
+  const where = [page.url(), size.width, colorScheme]
+  expect([...where, await seriousFindings(page), sticksOut]).toEqual([...where, [], 0])
+}
+
+/** The same: light and wide, dark and narrow, light and narrow. */
 export async function expectSound(page: Page): Promise<void> {
   await ready(page)
-  for (const [colorScheme, width] of [
-    ['light', 1280],
-    ['dark', 360],
-    ['light', 360],
-  ] as const) {
-    await page.emulateMedia({ colorScheme })
-    await page.setViewportSize({ width, height: 800 })
-    const sticksOut = await page.evaluate<number>('document.documentElement.scrollWidth - innerWidth')
-    expect([page.url(), width, await seriousFindings(page), sticksOut]).toEqual([page.url(), width, [], 0])
-  }
-  await page.setViewportSize({ width: 1280, height: 800 })
+  await expectSoundAt(page, { width: 1280, height: 800 }, 'light')
+  await expectSoundAt(page, { width: 360, height: 800 }, 'dark')
+  await expectSoundAt(page, { width: 360, height: 800 }, 'light')
+  await resize(page, { width: 1280, height: 800 })
 }
 
 /** Waits until something is so outside of the page. */
 export async function eventually(look: () => Promise<boolean>): Promise<void> {
-  const deadline = performance.now() + 30_000
+  const deadline = performance.now() + PATIENCE_MS
   while (!(await look())) {
     if (performance.now() > deadline) throw new Error('it never was so')
     await new Promise((resolve) => setTimeout(resolve, 100))

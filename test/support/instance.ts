@@ -19,7 +19,7 @@ const AUTH_TOKENS = Object.entries({ admin: ADMIN, other: OTHER })
 
 const ENTRY = join(process.cwd(), 'dist/src/main.js')
 /** Stops a hanging start: on a busy machine a start takes twenty times as long as on an idle one. */
-const READY_WITHIN_MS = 90_000
+const READY_WITHIN_MS = 300_000
 const KEPT_OUTPUT = 20_000
 
 /** The options of a request to an instance; the default token is the admin's. */

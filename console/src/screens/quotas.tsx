@@ -151,17 +151,18 @@ export function QuotaTable({
 export function QuotasScreen({ client, search }: { client: ChannelClient; search: QuotasSearch }): ReactNode {
   const navigate = useNavigate()
   const queries = useQueryClient()
-  const { page, beforeId, ...filter } = search
-  const pageNumber = page ?? 1
   const asked = useQuery({
     queryKey: [client.name, 'quotas', search],
-    queryFn: ({ signal }) =>
-      client.quotas(
-        { ...filter, pageSize: PAGE_SIZE, ...(beforeId === undefined ? { page: pageNumber } : { beforeId }) },
-        signal,
-      ),
+    queryFn: async ({ signal }) => {
+      const paged = search.beforeId === undefined ? { page: 1, ...search } : search
+      return { ...(await client.quotas({ ...paged, pageSize: PAGE_SIZE }, signal)), of: search }
+    },
     placeholderData: keepPreviousData,
   })
+  // The count, the choice and the links are of the rows that are shown: until others come, of the previous list.
+  const { page, beforeId, ...filter } = asked.data?.of ?? search
+  const { page: _page, beforeId: _beforeId, ...wanted } = search
+  const pageNumber = page ?? 1
   const restore = useMutation({
     mutationFn: (id: number) => client.restore(id),
     onSuccess: async ({ id }) => {
@@ -208,8 +209,8 @@ export function QuotasScreen({ client, search }: { client: ChannelClient; search
         </>
       }
     >
-      <Filtering of={filter}>
-        <Filters key={JSON.stringify(filter)} client={client} filter={filter} onChange={go} />
+      <Filtering of={wanted}>
+        <Filters key={JSON.stringify(wanted)} client={client} filter={wanted} onChange={go} />
       </Filtering>
       {restore.error !== null && <Failure error={restore.error} />}
       <Loaded

@@ -1,5 +1,5 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query'
-import { type SubmitEvent, type ReactNode, useRef, useState } from 'react'
+import { type SubmitEvent, type ReactNode, useEffect, useRef, useState } from 'react'
 import { type ChannelClient, newKey, type Quota } from '../channel-client.ts'
 import { amount } from '../amount.ts'
 import { fromLocalInput, HERE, now, timeText, toLocalInput } from '../format.tsx'
@@ -62,6 +62,12 @@ export function TopUp({
   const [tried, setTried] = useState(false)
   const filled = draft.total ?? (missing === 0 ? '' : String(missing))
   const units = readWhole(filled, { min: 1, max: MAX_AMOUNT })
+  const untouched = draft.total === undefined
+  // What is typed replaces what is filled in, also if that comes while the field has the focus.
+  useEffect(() => {
+    const field = document.activeElement
+    if (untouched && field instanceof HTMLInputElement && form.current?.querySelector('input') === field) field.select()
+  }, [untouched, missing])
   const save = useMutation({
     mutationFn: async ({ total, sent }: { total: number; sent: Draft }) =>
       client.create(
