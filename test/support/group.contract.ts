@@ -565,6 +565,22 @@ export function groupContract(api: ChannelApi, app: () => TestApp): void {
       expect(await get(payer.id)).toMatchObject({ used: 10, reserved: 0 })
     })
 
+    it('ends a due hold of a member in its counts, too, when another one takes its units', async () => {
+      const group = await made()
+      await shared(group.id, { total: 100 })
+      await shared(group.id, { total: 8, cap: 'enforce' })
+      const rule = await shared(group.id, { total: 10, per: 'member', cap: 'enforce' })
+      const window = await create$(rolling({ group_id: group.id, total: 10, per: 'member', window_seconds: 86_400 }))
+      const [one, two] = [await member(group.id), await member(group.id)]
+      await hold(one, 8, 60)
+      app().clock.set(Date.parse(START) + 60_000)
+      await used(two, 8)
+      for (const { id } of [rule, window]) {
+        const { items } = await read(`${api.list}?${api.owner}=${one}&follows=${id}`)
+        expect(items).toMatchObject([{ used: 0, reserved: 0, remaining: 10 }])
+      }
+    })
+
     it('is in force for whoever is in no group by default', async () => {
       const group = await made({ default: true })
       const payer = await shared(group.id, { total: 3 })
