@@ -747,6 +747,10 @@ export function groupContract(api: ChannelApi, app: () => TestApp): void {
       expect((await settled(csv)).counts).toMatchObject({ rows: 1, unchanged: 1 })
       const created = await settled(`group_id,per,quota_type,total,expire_at\n${group.id},group,1,9,${END}\n`)
       expect(created.counts).toMatchObject({ rows: 1, planned: 1 })
+      const planned = (await app().get(`${api.quotas}/change-sets/${created.id}/rows.csv`)).text
+      const again = await settled(planned)
+      expect(again.counts).toMatchObject({ rows: 1, planned: 1 })
+      expect((await app().get(`${api.quotas}/change-sets/${again.id}/rows.csv`)).text).toBe(planned)
       const set = await settled({ filter: { group_id: group.id }, change: { update: { total: { add: 5 } } } })
       expect(set.counts).toMatchObject({ rows: 1, planned: 1 })
       const rows = await read(`${api.quotas}/change-sets/${set.id}/rows`)
