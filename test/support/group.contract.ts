@@ -572,13 +572,15 @@ export function groupContract(api: ChannelApi, app: () => TestApp): void {
       const rule = await shared(group.id, { total: 10, per: 'member', cap: 'enforce' })
       const window = await create$(rolling({ group_id: group.id, total: 10, per: 'member', window_seconds: 86_400 }))
       const [one, two] = [await member(group.id), await member(group.id)]
-      await hold(one, 8, 60)
+      await hold(one, 7, 60)
+      await hold(one, 1, 120)
       app().clock.set(Date.parse(START) + 60_000)
-      await used(two, 8)
-      for (const { id } of [rule, window]) {
-        const { items } = await read(`${api.list}?${api.owner}=${one}&follows=${id}`)
-        expect(items).toMatchObject([{ used: 0, reserved: 0, remaining: 10 }])
-      }
+      await used(two, 7)
+      const reserved = async ({ id }: Body): Promise<number[]> =>
+        (await read(`${api.list}?${api.owner}=${one}&follows=${id}`)).items.map((count: Body) => count.reserved)
+      expect([await reserved(rule), await reserved(window)]).toEqual([[1], [1]])
+      app().clock.set(Date.parse(START) + 120_000)
+      expect([await reserved(rule), await reserved(window)]).toEqual([[0], [0]])
     })
 
     it('is in force for whoever is in no group by default', async () => {

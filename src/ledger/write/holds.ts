@@ -88,7 +88,7 @@ export async function expireDueHolds<Q extends QuotaRow>(
     if (others.length > 0) throw new MoreLocks(others.map(({ ownerId }) => ownerId))
     if (found.length < limit || !workingSet.spendsDueUnits) break
   }
-  workingSet.moveDueTimes(await store.nextDue(transaction, owners, workingSet.now))
+  workingSet.moveDueTimes(await store.nextDue(transaction, [...workingSet.dueOwners], workingSet.now))
 }
 
 /**
