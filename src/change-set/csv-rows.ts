@@ -62,7 +62,10 @@ function cellsOf<Q extends QuotaRow>(
   const after = JSON.parse(item.after ?? '{}') as Record<string, unknown>
   const subjects: Record<string, unknown> = {}
   if (command?.kind === 'create') {
-    for (const { field, property } of channel.subjects) subjects[field] = command.subjects[property]
+    // The owner of a group's quota is the group, which no column names so.
+    if (command.place !== undefined)
+      Object.assign(subjects, { group_id: command.place.groupId, per: command.place.per })
+    else for (const { field, property } of channel.subjects) subjects[field] = command.subjects[property]
     subjects['quota_type'] = command.settings.quotaType
   }
   const cells = Object.entries({ ...subjects, ...after }).map(([name, value]) => [name, requestedCell(value)])

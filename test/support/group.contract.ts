@@ -565,6 +565,24 @@ export function groupContract(api: ChannelApi, app: () => TestApp): void {
       expect(await get(payer.id)).toMatchObject({ used: 10, reserved: 0 })
     })
 
+    it('ends a due hold of a member in its counts, too, when another one takes its units', async () => {
+      const group = await made()
+      await shared(group.id, { total: 100 })
+      await shared(group.id, { total: 8, cap: 'enforce' })
+      const rule = await shared(group.id, { total: 10, per: 'member', cap: 'enforce' })
+      const window = await create$(rolling({ group_id: group.id, total: 10, per: 'member', window_seconds: 86_400 }))
+      const [one, two] = [await member(group.id), await member(group.id)]
+      await hold(one, 7, 60)
+      await hold(one, 1, 120)
+      app().clock.set(Date.parse(START) + 60_000)
+      await used(two, 7)
+      const reserved = async ({ id }: Body): Promise<number[]> =>
+        (await read(`${api.list}?${api.owner}=${one}&follows=${id}`)).items.map((count: Body) => count.reserved)
+      expect([await reserved(rule), await reserved(window)]).toEqual([[1], [1]])
+      app().clock.set(Date.parse(START) + 120_000)
+      expect([await reserved(rule), await reserved(window)]).toEqual([[0], [0]])
+    })
+
     it('is in force for whoever is in no group by default', async () => {
       const group = await made({ default: true })
       const payer = await shared(group.id, { total: 3 })
@@ -731,6 +749,10 @@ export function groupContract(api: ChannelApi, app: () => TestApp): void {
       expect((await settled(csv)).counts).toMatchObject({ rows: 1, unchanged: 1 })
       const created = await settled(`group_id,per,quota_type,total,expire_at\n${group.id},group,1,9,${END}\n`)
       expect(created.counts).toMatchObject({ rows: 1, planned: 1 })
+      const planned = (await app().get(`${api.quotas}/change-sets/${created.id}/rows.csv`)).text
+      const again = await settled(planned)
+      expect(again.counts).toMatchObject({ rows: 1, planned: 1 })
+      expect((await app().get(`${api.quotas}/change-sets/${again.id}/rows.csv`)).text).toBe(planned)
       const set = await settled({ filter: { group_id: group.id }, change: { update: { total: { add: 5 } } } })
       expect(set.counts).toMatchObject({ rows: 1, planned: 1 })
       const rows = await read(`${api.quotas}/change-sets/${set.id}/rows`)

@@ -519,10 +519,9 @@ export class LedgerStore<Q extends QuotaRow> {
     const [quotaId, cycleSeq] = [`a.${allocation.column('quotaId')}`, `a.${allocation.column('cycleSeq')}`]
     const countedAt = `a.${allocation.column('countedAt')}`
     // A hold of a member has rows for its groups, too: each row gives the units of its owner's quotas.
-    const ofOwner = ownerIds.some((ownerId) => ownerId < 0)
-      ? `${straightJoin(transaction.dialect)} ${this.quota.readByKey(transaction.dialect, 'q')} ` +
-        `ON q.${this.quota.column('id')} = ${quotaId} AND q.${this.quota.column('ownerId')} = h.${hold.column('ownerId')} `
-      : ''
+    const ofOwner =
+      `${straightJoin(transaction.dialect)} ${this.quota.readByKey(transaction.dialect, 'q')} ` +
+      `ON q.${this.quota.column('id')} = ${quotaId} AND q.${this.quota.column('ownerId')} = h.${hold.column('ownerId')} `
     const rows = await transaction.rows(
       `SELECT ${quotaId} AS quota_id, ${cycleSeq} AS cycle_seq, ${countedAt} AS counted_at, SUM(a.${allocation.column('amount')}) AS amount FROM ${hold.readBy(transaction.dialect, HOLDS_OF_OWNER, 'h')} ` +
         `${straightJoin(transaction.dialect)} ${allocation.readByKey(transaction.dialect, 'a')} ON a.${allocation.column('operationId')} = h.${hold.column('operationId')} ${ofOwner}` +

@@ -82,12 +82,33 @@ export async function expireDueHolds<Q extends QuotaRow>(
     const due = await byOwner(transaction, store, found)
     const own = due.filter(({ ownerId }) => locked.has(ownerId))
     await loadMissing(new Set(own.flatMap(({ hold }) => quotasOf(hold))))
+    await loadDueUnitsOf(transaction, store, workingSet, own)
     workingSet.expireHolds(own, steady && limit === MAX_EXPIRED_AT_ONCE)
     const others = due.filter(({ ownerId, hold }) => !locked.has(ownerId) && workingSet.spendsUnitsOf(hold))
     if (others.length > 0) throw new MoreLocks(others.map(({ ownerId }) => ownerId))
     if (found.length < limit || !workingSet.spendsDueUnits) break
   }
-  workingSet.moveDueTimes(await store.nextDue(transaction, owners, workingSet.now))
+  workingSet.moveDueTimes(await store.nextDue(transaction, [...workingSet.dueOwners], workingSet.now))
+}
+
+/**
+ * Reads the due units of owners and groups whose quotas `due` holds keep units of, but of which no due quota was in the
+ * working set: a hold that was found by its group may keep units of counts of its owner.
+ */
+async function loadDueUnitsOf<Q extends QuotaRow>(
+  transaction: Transaction,
+  store: LedgerStore<Q>,
+  workingSet: WorkingSet<Q>,
+  due: readonly HeldBy[],
+): Promise<void> {
+  const owners = new Set(
+    due.flatMap(({ ownerId, hold }) => [
+      ownerId,
+      ...quotasOf(hold).map((id) => workingSet.quota(id)?.ownerId ?? ownerId),
+    ]),
+  )
+  const unread = [...owners].filter((ownerId) => !workingSet.dueOwners.has(ownerId))
+  if (unread.length > 0) workingSet.addDueUnits(unread, await store.dueUnits(transaction, unread, workingSet.now))
 }
 
 /** Holds, each once and with the owner of its operation: those of groups were found by the row of the group. */
