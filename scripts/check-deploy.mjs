@@ -1,11 +1,12 @@
 /**
- * `npm run check:deploy`: compares deploy/ and compose.yaml with the built service.
+ * `npm run check:deploy`: compares deploy/ and compose.yaml with the built service and its connector for mail servers.
  *
  * - Alert rules and their tests: promtool, if it is installed (Debian: prometheus). Each alert has a test in which it
  *   fires, one in which it does not, and a description in docs/run/runbook.md.
- * - A running service exposes every metric, label and label value in the rules and on the dashboard: the script starts
- *   the built service, on SQLite and, if MariaDB is installed, on a throwaway MariaDB too, uses each feature a little, and
+ * - A running service, or connector, exposes every metric, label and label value in the rules and on its dashboard: the
+ *   script starts the built service, on SQLite and, if MariaDB is installed, on a throwaway MariaDB too, uses each feature a little, and
  *   reads its metrics.
+ * - systemd-analyze accepts the connector's unit, if it is installed.
  * - Manifests parse, the service knows and accepts their settings, and they leave it enough time to shut down.
  * - Pages send signals to containers in a way that the engine does not take for a stop.
  * - The image has its labels, and its list of contents names Node, Debian and each package.
@@ -15,7 +16,7 @@
 import { execFileSync, spawn } from 'node:child_process'
 import { createHash, randomBytes } from 'node:crypto'
 import { once } from 'node:events'
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { request } from 'node:http'
 import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -32,9 +33,19 @@ const root = fileURLToPath(new URL('..', import.meta.url))
 const at = (path) => join(root, path)
 const read = (path) => readFileSync(at(path), 'utf8')
 
-const RULES = 'deploy/prometheus/rules.yaml'
-const TESTS = 'deploy/prometheus/rules.test.yaml'
-const DASHBOARD = 'deploy/grafana/quota-service.json'
+const SERVICE = {
+  rules: 'deploy/prometheus/rules.yaml',
+  tests: 'deploy/prometheus/rules.test.yaml',
+  dashboard: 'deploy/grafana/quota-service.json',
+  source: 'src',
+}
+const CONNECTOR = {
+  rules: 'deploy/prometheus/postfix-rules.yaml',
+  tests: 'deploy/prometheus/postfix-rules.test.yaml',
+  dashboard: 'deploy/grafana/quota-postfix.json',
+  source: 'connectors/mail/src',
+}
+const UNIT = 'connectors/mail/quota-postfix.service'
 /** The margin between an instance's shutdown time and its kill: the runtime's own time, and a last send of spans. */
 const STOP_MARGIN_SECONDS = 10
 /** A separate policy, so that an overlay names addresses without repeating others. */
@@ -58,11 +69,14 @@ const cleanups = []
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'])
   process.once(signal, () => void cleanUp().finally(() => process.exit(1)))
 try {
-  checkRules()
+  promtool('check', 'config', '--syntax-only', 'deploy/prometheus/prometheus.yaml')
+  for (const place of [SERVICE, CONNECTOR]) checkRules(place)
+  checkUnit()
   await checkManifests()
   checkSignals()
   checkImage()
-  await checkNames()
+  await checkNames(SERVICE, await seriesOfLoadedServices())
+  await checkNames(CONNECTOR, await seriesOfConnector())
 } finally {
   await cleanUp()
 }
@@ -76,30 +90,26 @@ async function cleanUp() {
 
 // --- Alert rules
 
-function checkRules() {
-  const alerts = alertRules()
-  const tests = parseYaml(read(TESTS)).tests.flatMap((test) => test.alert_rule_test)
+function checkRules({ rules, tests: file }) {
+  const alerts = alertRules(rules)
+  const tests = parseYaml(read(file)).tests.flatMap((test) => test.alert_rule_test)
   const runbook = read('docs/run/runbook.md')
   for (const { alert } of alerts) {
     const own = tests.filter((test) => test.alertname === alert)
     const firing = own.filter((test) => (test.exp_alerts ?? []).length > 0)
-    if (firing.length === 0) wrong(`${TESTS}: no test sees ${alert} fire`)
-    if (firing.length === own.length) wrong(`${TESTS}: no test sees ${alert} not fire`)
+    if (firing.length === 0) wrong(`${file}: no test sees ${alert} fire`)
+    if (firing.length === own.length) wrong(`${file}: no test sees ${alert} not fire`)
     if (!runbook.includes(`\`${alert}\``)) wrong(`docs/run/runbook.md does not say what ${alert} means`)
   }
   for (const { alertname } of tests) {
-    if (!alerts.some(({ alert }) => alert === alertname)) wrong(`${TESTS}: there is no alert ${alertname}`)
+    if (!alerts.some(({ alert }) => alert === alertname)) wrong(`${file}: there is no alert ${alertname}`)
   }
-  promtool('check', 'rules', RULES)
-  promtool('check', 'config', '--syntax-only', 'deploy/prometheus/prometheus.yaml')
-  promtool('test', 'rules', TESTS)
-  // Its metrics are compared by test/postfix-connector.full-spec.ts.
-  promtool('check', 'rules', 'deploy/prometheus/postfix-rules.yaml')
-  promtool('test', 'rules', 'deploy/prometheus/postfix-rules.test.yaml')
+  promtool('check', 'rules', rules)
+  promtool('test', 'rules', file)
 }
 
-function alertRules() {
-  return parseYaml(read(RULES)).groups.flatMap(({ rules }) => rules)
+function alertRules(file) {
+  return parseYaml(read(file)).groups.flatMap(({ rules }) => rules)
 }
 
 function promtool(...args) {
@@ -110,6 +120,22 @@ function promtool(...args) {
     if (error.code === 'ENOENT')
       console.log(`promtool is not installed, so this did not run: promtool ${args.join(' ')}`)
     else wrong(`promtool ${args.join(' ')}:\n${error.stdout}${error.stderr}`)
+  }
+}
+
+// --- The connector's unit
+
+/** Checks the unit as systemd reads it; the program that it starts need not be installed here. */
+function checkUnit() {
+  const { HOME } = process.env
+  try {
+    const env = { PATH: process.env.PATH, ...(HOME === undefined ? {} : { HOME }) }
+    execFileSync('systemd-analyze', ['verify', '--man=no', at(UNIT)], { env, stdio: 'pipe', encoding: 'utf8' })
+    console.log(`systemd-analyze verify ${UNIT}: fine`)
+  } catch (error) {
+    if (error.code === 'ENOENT') return console.log('systemd-analyze is not installed, so this did not run: verify')
+    const said = error.stderr.split('\n').filter((line) => line !== '' && !/is not executable/.test(line))
+    for (const line of said) wrong(`systemd-analyze verify ${UNIT}: ${line}`)
   }
 }
 
@@ -364,13 +390,12 @@ function checkImage() {
 
 // --- Names in expressions
 
-async function checkNames() {
+async function checkNames({ rules, dashboard, source: folder }, series) {
   const expressions = [
-    ...alertRules().map(({ alert, expr }) => [`${RULES}, ${alert}`, expr, []]),
-    ...dashboardExpressions(),
+    ...alertRules(rules).map(({ alert, expr }) => [`${rules}, ${alert}`, expr, []]),
+    ...dashboardExpressions(dashboard),
   ]
-  const series = await seriesOfLoadedServices()
-  const source = sourceText()
+  const source = sourceText(at(folder))
   const rare = new Set()
   for (const [place, expression, legend] of expressions) {
     const { selectors, groupings } = namesIn(expression)
@@ -379,7 +404,7 @@ async function checkNames() {
       if (OF_PROMETHEUS.metrics.includes(name)) continue
       const labels = series.get(name)
       if (labels === undefined) {
-        wrong(`${place}: the service has no metric ${name}`)
+        wrong(`${place}: there is no metric ${name}`)
         continue
       }
       if (labels === UNSEEN) rare.add(name)
@@ -404,7 +429,7 @@ async function checkNames() {
     }
   }
   const count = expressions.length
-  console.log(`${count} expressions: every metric and label exists, among ${series.size} of the service`)
+  console.log(`${count} expressions: every metric and label exists, among ${series.size} of ${folder}`)
   if (rare.size > 0) console.log(`labels not checked, since only a server has these metrics: ${[...rare].join(', ')}`)
 }
 
@@ -418,38 +443,33 @@ function checkPattern(place, name, label, pattern, values) {
 }
 
 /** @returns {[place: string, expression: string, legend: string[]][]} */
-function dashboardExpressions() {
-  const { panels, templating } = JSON.parse(read(DASHBOARD))
+function dashboardExpressions(file) {
+  const { panels, templating } = JSON.parse(read(file))
   const variables = templating.list.map(({ name }) => name)
   const found = []
   const ids = new Set()
   for (const { id, type, title, targets = [] } of panels) {
-    if (ids.has(id)) wrong(`${DASHBOARD}: two panels have the id ${id}`)
+    if (ids.has(id)) wrong(`${file}: two panels have the id ${id}`)
     ids.add(id)
-    if (type !== 'row' && targets.length === 0) wrong(`${DASHBOARD}: "${title}" shows nothing`)
+    if (type !== 'row' && targets.length === 0) wrong(`${file}: "${title}" shows nothing`)
     for (const { expr, legendFormat } of targets) {
       for (const [, variable] of expr.matchAll(/\$(\w+)/g)) {
         if (!variables.includes(variable) && variable !== '__rate_interval') {
-          wrong(`${DASHBOARD}, "${title}": there is no variable ${variable}`)
+          wrong(`${file}, "${title}": there is no variable ${variable}`)
         }
       }
-      found.push([
-        `${DASHBOARD}, "${title}"`,
-        expr,
-        [...legendFormat.matchAll(/\{\{(\w+)\}\}/g)].map(([, label]) => label),
-      ])
+      found.push([`${file}, "${title}"`, expr, [...legendFormat.matchAll(/\{\{(\w+)\}\}/g)].map(([, label]) => label)])
     }
   }
   for (const { name, type, definition } of templating.list) {
     if (type !== 'query') continue
     const [, metric, label] = /^label_values\((.*), (\w+)\)$/.exec(definition)
-    found.push([`${DASHBOARD}, variable ${name}`, metric, [label]])
+    found.push([`${file}, variable ${name}`, metric, [label]])
   }
   return found
 }
 
-function sourceText() {
-  const folder = at('src')
+function sourceText(folder) {
   return readdirSync(folder, { recursive: true })
     .filter((file) => file.endsWith('.ts') && !file.endsWith('.spec.ts'))
     .map((file) => readFileSync(join(folder, file), 'utf8'))
@@ -494,6 +514,48 @@ async function loaded(databaseUrl, series, file) {
       cause: error,
     })
   }
+}
+
+/** Starts a connector, whose service does not answer, and asks it about a few messages. */
+async function seriesOfConnector() {
+  const series = new Map()
+  const folder = mkdtempSync(join(tmpdir(), 'quota-deploy-'))
+  cleanups.push(async () => rmSync(folder, { recursive: true, force: true }))
+  const accounts = join(folder, 'accounts')
+  writeFileSync(accounts, 'ann@example.org 7\n')
+  const [port, metricsPort] = [await freePort(), await freePort()]
+  const child = spawn(process.execPath, [at('connectors/mail/bin/quota-postfix.mjs')], {
+    env: {
+      PATH: process.env.PATH,
+      QUOTA_URL: 'http://127.0.0.1:9',
+      QUOTA_TOKEN: 'check',
+      ACCOUNTS_FILE: accounts,
+      LISTEN: `127.0.0.1:${port}`,
+      METRICS_LISTEN: `127.0.0.1:${metricsPort}`,
+    },
+    stdio: 'ignore',
+  })
+  const exited = once(child, 'exit')
+  cleanups.push(async () => {
+    child.kill('SIGTERM')
+    await exited
+  })
+  const metrics = async () => (await fetch(`http://127.0.0.1:${metricsPort}/metrics`)).text()
+  await until('the connector is there', async () => (await metrics().catch(() => '')) !== '')
+  const socket = connect(port, '127.0.0.1')
+  for (const login of ['ann@example.org', 'bob@example.org']) {
+    const lines = ['request=smtpd_access_policy', 'protocol_state=END-OF-MESSAGE', `instance=${login}`]
+    lines.push(`sasl_username=${login}`, 'recipient_count=1', 'size=1')
+    socket.write(`${lines.join('\n')}\n\n`)
+  }
+  socket.end('no question\n')
+  const counted = ['reason="malformed"} 1', 'recipients_total{answer="defer",reason="unknown_sender"} 1']
+  await until('all is counted', async () => {
+    const text = await metrics()
+    return counted.every((one) => text.includes(one))
+  })
+  note(series, await metrics())
+  return series
 }
 
 async function start(databaseUrl) {

@@ -5,19 +5,22 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import fc from 'fast-check'
 import { hashOf, newToken } from '../src/auth/token.js'
-import { Connector, PolicyClient, questionText } from './support/connector.js'
+import { Connector, MilterClient, PolicyClient, questionText } from './support/connector.js'
 import { HAS_SERVER, TestDatabase } from './support/database.js'
 import { Detour } from './support/detour.js'
 import { HttpClient } from './support/http-client.js'
+import { runNode } from './support/command.js'
 import { ADMIN, Instance } from './support/instance.js'
 import { opened } from './support/opened.js'
 import { STORES } from './support/store.js'
 import { bodyOf, MAIL, times } from './support/wire.js'
 
 const onServer = HAS_SERVER ? describe : describe.skip
-const PATIENCE_MS = 60_000
+const PATIENCE_MS = 240_000
+const CALLERS = 'a token of callers of the connector'
 
 let service: Instance
+let url: string
 let folder: string
 let accounts: string
 let connector: Connector
@@ -47,7 +50,8 @@ const usedBy = async (account: number): Promise<number> =>
 
 beforeAll(async () => {
   const [kind] = STORES
-  service = await Instance.start((await kind!.open()).url, new HttpClient())
+  ;({ url } = await kind!.open())
+  service = await Instance.start(url, new HttpClient())
   folder = await mkdtemp(join(tmpdir(), 'quota-connector-'))
   opened(async () => rm(folder, { recursive: true, force: true }))
   accounts = join(folder, 'accounts')
@@ -179,6 +183,39 @@ describe('the connector', () => {
     expect(await postfix.ask({ ...data, size: 2_001 })).toMatch(refused)
     expect(await postfix.ask({ ...message(account, 9), size: 'large' })).toBeUndefined()
   })
+
+  it.each([
+    ['recipients', 17, [2, 0, 1, 1]],
+    ['messages', 18, [1, 0, 1, 1]],
+  ])(
+    'charges no recipients of LOCAL_DOMAINS, and null senders with a login alone (%s)',
+    async (unit, account, costs) => {
+      await total(account, 10)
+      const env = { LOCAL_DOMAINS: 'Local.test, .sub.test', NULL_SENDER: 'pass', UNITS: unit }
+      const postfix = PolicyClient.to((await Connector.start(settings(env))).port)
+      const send = async (to: string[], more: Record<string, string> = {}): Promise<string | undefined> => {
+        const asked = { ...message(account, to.length), ...more }
+        for (const recipient of to)
+          expect(await postfix.ask({ ...asked, protocol_state: 'RCPT', recipient_count: 0, recipient })).toBe('DUNNO')
+        const known = { ...asked, recipient: to.length === 1 ? to[0]! : '' }
+        expect(await postfix.ask({ ...known, protocol_state: 'DATA' })).toBe('DUNNO')
+        return postfix.ask(known)
+      }
+      const sent = [
+        await send(['a@LOCAL.test', 'b@elsewhere.test', 'c@mail.sub.test', 'd%elsewhere.test@local.test']),
+        await send(['a@local.test', 'c@mail.sub.test']),
+        await send(['b@elsewhere.test']),
+        await send(['a@local.test'], { sasl_username: 'nobody' }),
+        await send(['b@elsewhere.test'], { sender: '' }),
+        await send(['b@elsewhere.test', 'c@elsewhere.test'], { sender: '', sasl_username: '' }),
+      ]
+      expect(sent).toEqual(sent.map(() => 'DUNNO'))
+      expect(await usedBy(account)).toBe(costs.reduce((sum, one) => sum + one))
+      expect(await postfix.ask({ ...message(account, 1), sasl_username: '' })).toMatch(
+        /^DEFER_IF_PERMIT No sending quota/,
+      )
+    },
+  )
 
   it("charges the envelope's sender or the network without a login, as configured", async () => {
     await total(6, 100)
@@ -399,7 +436,7 @@ describe('the connector', () => {
     const { text } = await (await Connector.start(settings())).get('/metrics')
     const rules = await readFile('deploy/prometheus/postfix-rules.yaml', 'utf8')
     const named = [...rules.matchAll(/(quota_postfix_\w+)\{job="quota-postfix"(?:,(\w+="\w+"))?\}/g)]
-    expect(named).toHaveLength(4)
+    expect(named).toHaveLength(6)
     for (const [, name = '', label = ''] of named)
       expect(text.split('\n')).toContainEqual(expect.stringMatching(new RegExp(`^${name}(\\{.*${label}.*\\})? 0$`)))
     expect(text).toMatch(/^quota_postfix_build_info\{version="[\d.]+"\} 1$/m)
@@ -444,19 +481,20 @@ describe('the connector', () => {
     expect(keys[2]).not.toBe(keys[0])
   })
 
-  it('names no address: neither to the service, nor in its log, its metrics or its file', async () => {
+  it('names no address, over any front: neither to the service, nor in its log, its metrics or its file', async () => {
     await total(16, 1_000)
     const detour = await Detour.start(service.url)
     const state = join(folder, 'silent')
     const file = join(folder, 'silent-accounts')
     await writeFile(file, `${user(16)} 16\n192.0.2.0/24 16\n`)
     const env = { QUOTA_URL: detour.url, STATE_DIRECTORY: state, ACCOUNTS_FILE: file, PAYER_WITHOUT_SASL: 'network' }
-    const silent = await Connector.start(settings({ ...env, CHECK_AT_RCPT: 'true' }))
+    const texts = { HTTP_TOKEN: CALLERS, LOCAL_DOMAINS: 'example.org' }
+    const silent = await Connector.start(settings({ ...env, ...texts, CHECK_AT_RCPT: 'true' }))
     const postfix = PolicyClient.to(silent.port)
     const next = (recipients: number, login = user(16)): Record<string, string | number> => ({
       ...message(16, recipients),
       sender: user(16),
-      recipient: user(17),
+      recipient: recipients === 1 ? 'user-17@elsewhere.test' : '',
       sasl_username: login,
     })
     /** Asks until this is the answer: a busy machine may not ask the service in time. */
@@ -477,6 +515,19 @@ describe('the connector', () => {
     await until(/^REJECT /, () => next(9_000))
     await until(/^DEFER_IF_PERMIT No sending quota/, () => next(1, user(18)))
     await until(/^DUNNO/, () => next(1, ''))
+    const milter = await MilterClient.to(silent.milter)
+    for (const to of [[user(17), 'user-17@elsewhere.test'], times(9_000).map((n) => `user-${n}@elsewhere.test`)])
+      for (const login of [user(16), user(18), ''])
+        while ((await milter.message(login, to, user(16)))?.includes('cannot be checked') === true) milter.send('A')
+    const form = { login: user(16), sender: user(16), recipients: [user(17), 'user-17@elsewhere.test'], queue_id: 'Q' }
+    const bodies = [form, { ...form, login: user(18) }, { ...form, [user(19)]: 1 }, { ...form, size: user(19) }]
+    for (const body of [...bodies.map((one) => JSON.stringify(one)), user(19), `{"login":${user(19)}}`])
+      for (const path of ['/message', '/mta-hook', `/${user(19)}`])
+        await fetch(`http://127.0.0.1:${silent.http}${path}`, {
+          method: 'POST',
+          headers: { authorization: `Bearer ${CALLERS}` },
+          body,
+        })
     await writeFile(file, `${user(18)} x\n${user(16)} 1\n${user(16)} 1\n/(${user(16)}/ 1\n${user(19)}\n`)
     silent.signal('SIGHUP')
     while ((await silent.metric('quota_postfix_accounts_stale')) !== 1) await sleep(20)
@@ -486,14 +537,34 @@ describe('the connector', () => {
     expect(doubts).toMatch(/"key":"mail:[0-9a-f]{64}"/)
     const { text: metrics } = await silent.get('/metrics')
     await PolicyClient.to(silent.port).ask({ ...asked, recipient_count: 'many' })
+    MilterClient.silent(silent.milter).socket.write(user(19))
+    while ((await silent.metric('quota_postfix_connections_closed_total', 'malformed')) < 18) await sleep(20)
     silent.signal('SIGTERM')
     await silent.exited
-    expect(silent.log.length).toBeGreaterThan(8)
+    expect(silent.log.length).toBeGreaterThan(20)
     for (const text of [JSON.stringify(silent.log), silent.stderr, metrics, doubts, detour.heard])
-      expect(text).not.toMatch(/user-\d|example\.org|192\.0\.2/)
+      expect(text).not.toMatch(/user-\d|example\.org|elsewhere\.test|192\.0\.2/)
+  })
+
+  it('has keys that the erase command makes unreadable', async () => {
+    await total(19, 10)
+    const asked = { ...message(19, 1), queue_id: 'ERASED' }
+    expect(await PolicyClient.to(connector.port).ask(asked)).toBe('DUNNO')
+    const line = (): Record<string, unknown> | undefined => connector.log.find(({ queue_id: id }) => id === 'ERASED')
+    while (line() === undefined) await sleep(10)
+    const key = String(line()!['key'])
+    const found = async (filter: string): Promise<unknown> =>
+      bodyOf(await service.get(`/api/v1/quotas/usage?${filter}`))
+    expect(await found(`idempotency_key=${key}`)).toMatchObject({ items: [{ account_id: 19, charged: 1 }] })
+    const { code, stderr } = await runNode(['dist/src/erase.js', '--mail', '19'], { env: { DATABASE_URL: url } })
+    expect([code, stderr]).toEqual([0, ''])
+    expect(await found(`idempotency_key=${key}`)).toMatchObject({ items: [] })
+    expect(await found('account_id=19')).toMatchObject({ items: [{ account_id: 19, charged: 1 }] })
   })
 
   it('names every mistake in its configuration', async () => {
+    const texts = join(folder, 'texts')
+    await writeFile(texts, '# ours\nnever = {when}\n')
     const broken = await Connector.start({
       LISTEN: 'here',
       METRICS_LISTEN: '127.0.0.1:99999',
@@ -504,6 +575,9 @@ describe('the connector', () => {
       KEY_SECRET: 'short',
       CONTACT: 'grüße@example.org',
       MAX_CONNECTIONS: '0',
+      NULL_SENDER: 'free',
+      LOCAL_DOMAINS: 'example.org ann@example.org',
+      TEXTS_FILE: texts,
       ACCOUNTS_DATABASE_URL: 'postgres://x/y',
     })
     expect(await broken.exited).toBe(1)
@@ -519,6 +593,9 @@ describe('the connector', () => {
       'CONTACT',
       'KEY_SECRET',
       'MAX_CONNECTIONS',
+      'NULL_SENDER must be one of pay, pass',
+      'LOCAL_DOMAINS must be names of domains, which ann@example.org is not',
+      `TEXTS_FILE ${texts}: line 2: never has no {when}: {requested} {left} {contact}; contact is missing`,
       'ACCOUNTS_DATABASE_URL',
       'ACCOUNTS_QUERY',
     ])

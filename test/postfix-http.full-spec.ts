@@ -1,4 +1,4 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -12,7 +12,7 @@ import { opened } from './support/opened.js'
 import { STORES } from './support/store.js'
 import { bodyOf, MAIL, times } from './support/wire.js'
 
-const PATIENCE_MS = 60_000
+const PATIENCE_MS = 240_000
 const TOKEN = 'a token of callers of the connector'
 
 let service: Instance
@@ -48,11 +48,11 @@ const post = async (to: Connector, path: string, body: unknown, token = TOKEN, s
   return { status: response.status, body: (await response.json()) as Said['body'] }
 }
 /** Asks until the service could be asked in time: a busy machine is told to come again, and nothing is charged. */
-const asked = async (path: string, body: unknown): Promise<Said> => {
+const asked = async (path: string, body: unknown, of = connector): Promise<Said> => {
   for (;;) {
-    const said = await post(connector, path, body)
+    const said = await post(of, path, body)
     if (said.body.response?.message.includes('cannot be checked') !== true) return said
-    while ((await connector.metric('quota_postfix_doubts ')) > 0) await sleep(50)
+    while ((await of.metric('quota_postfix_doubts ')) > 0) await sleep(50)
   }
 }
 const hook = (account: number, recipients: number, more: object = {}): object => ({
@@ -170,6 +170,45 @@ describe('the connector over HTTP', () => {
     expect((await connector.metric('process_resident_memory_bytes')) - before).toBeLessThan(100_000_000)
     expect(await usedBy(4)).toBe(5)
   })
+
+  it('charges no recipients of LOCAL_DOMAINS, and null senders with a login alone', async () => {
+    await total(6, 20)
+    const local = await Connector.start(settings({ LOCAL_DOMAINS: 'local.test', NULL_SENDER: 'pass' }))
+    const mixed = ['a@local.test', 'b@elsewhere.test', 'c@LOCAL.test', 'd%elsewhere.test@local.test']
+    for (const [login, recipients, sender, cost] of [
+      [user(6), mixed, user(6), 2],
+      [user(6), ['a@local.test'], user(6), 0],
+      ['', ['a@local.test'], 'eve@elsewhere.test', 0],
+      ['', ['b@elsewhere.test'], '', 0],
+      [user(6), ['b@elsewhere.test'], '', 1],
+    ] as const) {
+      const before = await usedBy(6)
+      expect(await asked('/message', { login, sender, recipients }, local)).toEqual(ACCEPTED)
+      const envelope = { from: { address: sender }, to: recipients.map((address) => ({ address })) }
+      const context = { stage: 'data', ...(login === '' ? {} : { sasl: { login } }) }
+      expect(await asked('/mta-hook', { context, envelope }, local)).toEqual(ACCEPTED)
+      expect(await usedBy(6)).toBe(before + 2 * cost)
+    }
+    // A number names nobody.
+    expect(await asked('/message', { login: user(6), recipients: 2 }, local)).toEqual(ACCEPTED)
+    expect(await usedBy(6)).toBe(8)
+  })
+
+  it.each([
+    ['defer', { action: 'reject', response: { status: 451, message: '4.7.1 No quota here; ask quota@example.org' } }],
+    ['pass', { action: 'accept' }],
+    ['reject', { action: 'reject', response: { status: 550, message: '5.7.1 No quota here; ask quota@example.org' } }],
+  ])(
+    'answers accounts without a quota as it is told to, in the words of its language file: %s',
+    async (setting, said) => {
+      const file = join(folder, `${setting}.txt`)
+      const texts = await readFile('connectors/mail/texts/de.txt', 'utf8')
+      await writeFile(file, texts.replace(/^no_quota = .*$/m, 'no_quota = No quota here; ask {contact}'))
+      const env = { NO_QUOTA: setting, CONTACT: 'quota@example.org', TEXTS_FILE: file }
+      const strict = await Connector.start(settings(env))
+      expect((await asked('/message', { login: user(70), recipients: 1 }, strict)).body).toEqual(said)
+    },
+  )
 
   it('ends when it is told to: after pending answers, and not for idle or unfinished requests', async () => {
     await total(5, 10)

@@ -11,7 +11,7 @@ import { opened } from './support/opened.js'
 import { STORES } from './support/store.js'
 import { bodyOf, MAIL, times } from './support/wire.js'
 
-const PATIENCE_MS = 60_000
+const PATIENCE_MS = 240_000
 
 let service: Instance
 let folder: string
@@ -31,11 +31,11 @@ const total = async (account: number, units: number): Promise<void> => {
 const usedBy = async (account: number): Promise<number> =>
   bodyOf(await service.get(`/api/v1/quotas/summary/${account}`)).used
 /** Asks until the service could be asked in time: a busy machine is told to come again, and nothing is charged. */
-const asked = async (send: () => Promise<string | undefined>): Promise<string | undefined> => {
+const asked = async (send: () => Promise<string | undefined>, of = connector): Promise<string | undefined> => {
   for (;;) {
     const said = await send()
     if (said?.includes('cannot be checked') !== true) return said
-    while ((await connector.metric('quota_postfix_doubts ')) > 0) await sleep(50)
+    while ((await of.metric('quota_postfix_doubts ')) > 0) await sleep(50)
   }
 }
 
@@ -177,6 +177,35 @@ describe('the connector as a filter (milter)', () => {
     expect(await milter.answer()).toMatch(/^y550 .*2 kB asked for, 1 left/)
     expect(await asked(async () => message(1_000))).toBe('c')
     expect(await usedBy(5)).toBe(3)
+  })
+
+  it('charges no recipients of LOCAL_DOMAINS, and null senders with a login alone', async () => {
+    await total(8, 10)
+    const local = await Connector.start(settings({ LOCAL_DOMAINS: 'local.test', NULL_SENDER: 'pass' }))
+    const milter = await MilterClient.to(local.milter)
+    const mixed = ['a@local.test', 'b@elsewhere.test', 'c@LOCAL.test', 'd%elsewhere.test@local.test']
+    for (const [login, to, sender, used] of [
+      [user(8), mixed, user(8), 2],
+      [user(8), ['a@local.test', 'c@local.test'], user(8), 2],
+      ['', ['a@local.test'], 'eve@elsewhere.test', 2],
+      ['', ['b@elsewhere.test'], '', 2],
+      [user(8), ['b@elsewhere.test'], '', 3],
+    ] as const) {
+      expect(await asked(async () => milter.message(login, to, sender), local)).toBe('c')
+      milter.send('A')
+      expect(await usedBy(8)).toBe(used)
+    }
+    expect(await milter.message('', ['a@local.test', 'b@elsewhere.test'])).toMatch(/^y451 4\.7\.1 No sending quota/)
+  })
+
+  it.each([
+    ['defer', /^y451 4\.7\.1 This account has no sending quota; please ask quota@example.org/],
+    ['pass', /^c$/],
+    ['reject', /^y550 5\.7\.1 /],
+  ])('answers accounts without a quota as it is told to: %s', async (setting, answer) => {
+    const strict = await Connector.start(settings({ NO_QUOTA: setting, CONTACT: 'quota@example.org' }))
+    const milter = await MilterClient.to(strict.milter)
+    expect(await asked(async () => milter.message(user(70), 1), strict)).toMatch(answer)
   })
 
   it('charges the network without a login, as configured, over a Unix socket', async () => {

@@ -6,6 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { freePort } from '../../scripts/mariadb.mjs'
 import { guard } from './guard.js'
 import { opened } from './opened.js'
+import { times } from './wire.js'
 
 const ENTRY = join(process.cwd(), 'connectors/mail/bin/quota-postfix.mjs')
 const READY_WITHIN_MS = 20_000
@@ -220,15 +221,21 @@ export class MilterClient {
   }
 
   /** Sends an envelope, as far as no answer is awaited. */
-  envelope(login: string, recipients: number, parameters: readonly string[] = []): void {
+  envelope(
+    login: string,
+    to: number | readonly string[],
+    parameters: readonly string[] = [],
+    sender = 'ann@example.org',
+  ): void {
     if (login !== '') this.send('D', `M{auth_authen}\0${login}\0`)
-    this.send('M', ['<ann@example.org>', ...parameters].map((text) => `${text}\0`).join(''))
-    for (let n = 0; n < recipients; n += 1) this.send('R', `<someone-${n}@elsewhere.test>\0`)
+    this.send('M', [`<${sender}>`, ...parameters].map((text) => `${text}\0`).join(''))
+    const addresses = typeof to === 'number' ? times(to).map((n) => `someone-${n}@elsewhere.test`) : to
+    for (const address of addresses) this.send('R', `<${address}>\0`)
   }
 
   /** Sends a whole message. @returns the answer to its end, or to `DATA` */
-  async message(login: string, recipients: number): Promise<string | undefined> {
-    this.envelope(login, recipients)
+  async message(login: string, to: number | readonly string[], sender?: string): Promise<string | undefined> {
+    this.envelope(login, to, [], sender)
     this.send('T')
     const said = await this.answer()
     if (said !== 'c') return said

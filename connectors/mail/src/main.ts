@@ -7,6 +7,7 @@ import { firstOf } from './core/accounts.js'
 import { Desk } from './core/desk.js'
 import { DoubtFile } from './core/doubt-file.js'
 import { Doubts } from './core/doubts.js'
+import { Exemptions } from './core/exemptions.js'
 import { Judge } from './core/judge.js'
 import { type Address, type Connection, type Front, serveSockets } from './core/listen.js'
 import { type Log, openLog } from './core/log.js'
@@ -35,8 +36,8 @@ async function serve(settings: Settings): Promise<void> {
       ? undefined
       : new AccountQuery(accountsDatabase.url, accountsDatabase.query, accountsDatabase.cacheMs)
   if (file !== undefined) {
-    metrics.gauge('quota_postfix_accounts', 'Entries of ACCOUNTS_FILE in force.', () => file.size)
-    metrics.gauge('quota_postfix_accounts_stale', '1: ACCOUNTS_FILE cannot be used as it is.', () => Number(file.stale))
+    metrics.read('accounts', 'Entries of ACCOUNTS_FILE in force.', () => file.size)
+    metrics.read('accounts_stale', '1: ACCOUNTS_FILE cannot be used as it is.', () => Number(file.stale))
   }
   process.on('SIGHUP', () => {
     query?.forget()
@@ -51,8 +52,9 @@ async function serve(settings: Settings): Promise<void> {
   const doubts = new Doubts(spending.client, log, metrics, doubtFile, Date.now)
   const accounts = firstOf([file, query].filter((source) => source !== undefined))
   const { rules, maxConnections } = settings
-  const judge = new Judge(rules, accounts, spending, doubts, secret, Date.now)
-  const desk = new Desk(judge, doubts, metrics, log)
+  const exemptions = new Exemptions(rules)
+  const judge = new Judge(rules, exemptions, accounts, spending, doubts, secret, Date.now)
+  const desk = new Desk(judge, doubts, exemptions, metrics, log)
   const needs = { size: rules.unit === 'kb', checkAtRcpt: rules.checkAtRcpt }
   const serveFront = async (
     address: Address | undefined,
@@ -87,13 +89,15 @@ async function serve(settings: Settings): Promise<void> {
     process.exit(0)
   }
   for (const signal of ['SIGTERM', 'SIGINT']) process.on(signal, (name: string) => void end(name))
+  const { texts: _, localDomains, ...loggedRules } = rules
   log.info(
     {
       listen: policy?.address,
       milter: milter?.address,
       http: http?.address,
       metrics: operations?.address() as AddressInfo | null | undefined,
-      ...rules,
+      ...loggedRules,
+      localDomains: localDomains.size,
     },
     'listening',
   )

@@ -1,5 +1,6 @@
 import { MAX_SENDER_LENGTH } from './accounts.js'
 import type { Doubts } from './doubts.js'
+import type { Exemptions } from './exemptions.js'
 import type { Judge, Verdict } from './judge.js'
 import type { Log } from './log.js'
 import type { Metrics } from './metrics.js'
@@ -10,6 +11,7 @@ export class Desk {
   constructor(
     private readonly judge: Pick<Judge, 'decide'>,
     private readonly doubts: Pick<Doubts, 'add' | 'answered'>,
+    private readonly exemptions: Pick<Exemptions, 'isLocal'>,
     readonly metrics: Metrics,
     readonly log: Log,
   ) {}
@@ -30,6 +32,11 @@ export class Desk {
       await this.doubts.add(verdict.charge)
   }
 
+  /** Is this an address of `LOCAL_DOMAINS`? */
+  isLocal(address: string): boolean {
+    return this.exemptions.isLocal(address)
+  }
+
   /** Counts a connection, or a request, that ends without an answer. */
   gaveUp(reason: 'malformed' | 'slow' | 'failed', error: Error, queueId?: string): void {
     this.metrics.closed.inc({ reason })
@@ -43,6 +50,7 @@ export class Desk {
     const { state, queueId, instance, recipientCount } = question
     // One line for each message: what is refused earlier does not reach its end.
     const last = state === 'END-OF-MESSAGE' || answer !== 'pass'
+    if (last) this.metrics.recipients.inc({ answer, reason }, state === 'RCPT' ? 1 : recipientCount)
     const level = reason === 'unreachable' ? 'error' : last ? 'info' : 'debug'
     this.log[level](
       {

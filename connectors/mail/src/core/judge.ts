@@ -2,6 +2,7 @@ import { createHmac } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Accounts, type Payer, payerOf } from './accounts.js'
 import type { Doubts } from './doubts.js'
+import type { ExemptionRules, Exemptions } from './exemptions.js'
 import type { Question } from './question.js'
 import type { Charge, Outcome, Spending } from './spending.js'
 import {
@@ -27,7 +28,7 @@ const PAYER_HASH_LENGTH = 12
 const MAX_QUEUE_ID_LENGTH = 64
 
 /** The operator's decisions. */
-export interface Rules extends Wording {
+export interface Rules extends Wording, ExemptionRules {
   /** The payer of messages without a login. */
   readonly payerWithoutSasl: 'none' | 'sender' | 'network'
   readonly unknownSender: Leniency
@@ -41,6 +42,8 @@ export interface Rules extends Wording {
 export interface Verdict extends Answer {
   readonly reason:
     | 'not_asked'
+    /** Nobody pays for this. */
+    | 'free'
     | 'fits'
     | 'exceeded'
     | 'no_quota'
@@ -70,6 +73,7 @@ const POSTPONED = { ...PASS, reason: 'postponed' } as const
 export class Judge {
   constructor(
     private readonly rules: Rules,
+    private readonly exemptions: Exemptions,
     private readonly accounts: Accounts,
     private readonly spending: Pick<Spending, 'charge' | 'check'>,
     private readonly doubts: Pick<Doubts, 'add' | 'begin' | 'has'>,
@@ -86,17 +90,20 @@ export class Judge {
   async decide(question: Question): Promise<Verdict> {
     const { state } = question
     const final = state === 'END-OF-MESSAGE'
+    if (state === 'RCPT' && question.localCount === undefined) this.exemptions.note(question)
     if (!final && state !== 'DATA' && !(this.rules.checkAtRcpt && state === 'RCPT'))
       return { ...PASS, reason: 'not_asked' }
     if (final && (question.instance === '' || question.recipientCount < 1))
       throw new Error('a message without instance or recipient_count: is this Postfix 2.3 or later?')
     if (final && this.rules.unit === 'kb' && question.size < 1) throw new Error('a message without size')
-    const verdict = await this.judge(question, final)
+    const counted = this.exemptions.countOf(question)
+    if (counted === 0) return { ...PASS, reason: 'free', amount: 0 }
+    const verdict = await this.judge(question, counted, final)
     // A message that the end would accept is not lost to an outage at `DATA`.
     return final || verdict.reason !== 'unreachable' ? verdict : { ...verdict, ...POSTPONED }
   }
 
-  private async judge(question: Question, final: boolean): Promise<Verdict> {
+  private async judge(question: Question, counted: number, final: boolean): Promise<Verdict> {
     const until = performance.now() + (final ? ANSWER_WITHIN_MS : EARLY_ANSWER_WITHIN_MS)
     const payer = payerOf(question, this.rules.payerWithoutSasl)
     let secret: string
@@ -107,10 +114,10 @@ export class Judge {
     } catch (error) {
       return this.cannotAsk(payer, `the account is not known: ${(error as Error).message}`)
     }
-    const { unit, unknownSender: setting, contact } = this.rules
+    const { unit, unknownSender: setting } = this.rules
     const named = { payer: payer.name, payerHash: payerHashOf(payer, secret) }
-    if (account === undefined) return { ...named, ...unknownSender(setting, contact), reason: 'unknown_sender' }
-    const amount = amountOf(question, unit)
+    if (account === undefined) return { ...named, ...unknownSender(setting, this.rules), reason: 'unknown_sender' }
+    const amount = amountOf(counted, question.size, unit)
     const known = { ...named, account, amount }
     if (!final) {
       const outcome = await this.spending.check(account, amount, until)
@@ -126,7 +133,7 @@ export class Judge {
   }
 
   private async charge(charge: Charge, repeats: boolean, until: number): Promise<Verdict> {
-    if (this.doubts.has(charge.key)) return { ...unreachable('defer'), reason: 'in_doubt' }
+    if (this.doubts.has(charge.key)) return { ...unreachable('defer', this.rules), reason: 'in_doubt' }
     if (!repeats) await this.doubts.begin(charge)
     const outcome = await this.spending.charge(charge, until)
     // A deferred message comes again as another message, and must not have been charged.
@@ -147,12 +154,12 @@ export class Judge {
         }
       }
       case 'no_quota':
-        return { ...noQuota(this.rules.noQuota, this.rules.contact), reason: 'no_quota' }
+        return { ...noQuota(this.rules.noQuota, this.rules), reason: 'no_quota' }
       case 'contradiction':
         // Always deferred, whatever the setting `unreachable` says: a message must not pass as the charge of another.
-        return { ...unreachable('defer'), reason: 'contradiction' }
+        return { ...unreachable('defer', this.rules), reason: 'contradiction' }
       case 'unknown':
-        return { ...unreachable(this.rules.unreachable), reason: 'unreachable', error: outcome.error }
+        return { ...unreachable(this.rules.unreachable, this.rules), reason: 'unreachable', error: outcome.error }
     }
   }
 
@@ -165,13 +172,13 @@ export class Judge {
   private cannotAsk({ name }: Payer, error: string): Verdict {
     // A database may repeat the name.
     const hidden = name === '' ? error : error.replaceAll(name, '…').replaceAll(name.toLowerCase(), '…')
-    return { ...unreachable(this.rules.unreachable), reason: 'unreachable', payer: name, error: hidden }
+    return { ...unreachable(this.rules.unreachable, this.rules), reason: 'unreachable', payer: name, error: hidden }
   }
 }
 
-/** The units that a message needs, as far as the mail server knows: no recipients at `RCPT`, no size before the end. */
-function amountOf({ recipientCount, size }: Question, unit: Unit): number {
-  const known = { recipients: recipientCount, messages: 1, kb: Math.ceil(size / BYTES_PER_KB) }
+/** The units that a message needs, as far as the mail server knows: its size only at the end. */
+function amountOf(counted: number, size: number, unit: Unit): number {
+  const known = { recipients: counted, messages: 1, kb: Math.ceil(size / BYTES_PER_KB) }
   return Math.max(known[unit], 1)
 }
 

@@ -1,8 +1,13 @@
 import { once } from 'node:events'
 import { unlink } from 'node:fs/promises'
 import { connect, createServer, type Server, type Socket } from 'node:net'
+import type { Desk } from './desk.js'
 import type { Log } from './log.js'
 import type { Metrics } from './metrics.js'
+import { Malformed } from './question.js'
+
+/** The maximum time for a part to arrive, from its first byte. */
+const ARRIVE_WITHIN_MS = 10_000
 
 /** The address to listen on: a port, or a Unix socket. */
 export type Address = { readonly host: string; readonly port: number } | { readonly path: string }
@@ -19,6 +24,72 @@ export interface Front {
 export interface Connection {
   /** Ends when all is answered. */
   finish(): void
+}
+
+/** Reads the parts of a protocol, such as questions or packets, from the bytes of one connection. */
+export interface PartReader<Part> {
+  /** Is there an incomplete part? */
+  readonly unfinished: boolean
+  /**
+   * @returns the parts that these bytes complete, in order
+   * @throws Malformed; the parts before it in the same bytes are lost with it
+   */
+  read(chunk: Buffer): Part[]
+}
+
+/** A connection whose client says parts, each in time. If there is no right answer, it ends without one. */
+export abstract class PartConnection<Part> implements Connection {
+  protected finishing = false
+  private arriving: NodeJS.Timeout | undefined
+
+  /** @param idleMs the time without a byte after which the connection ends */
+  constructor(
+    protected readonly socket: Socket,
+    protected readonly desk: Desk,
+    private readonly reader: PartReader<Part>,
+    idleMs: number,
+  ) {
+    socket.setTimeout(idleMs, () => socket.destroy())
+    socket.on('data', (chunk) => this.read(chunk))
+    socket.on('end', () => this.finish())
+    socket.on('close', () => clearTimeout(this.arriving))
+  }
+
+  /** Is there something to answer? Whoever answers the last of it calls `finish` again. */
+  protected abstract readonly busy: boolean
+
+  protected abstract take(parts: Part[]): void
+
+  /** `end` alone is not enough: Postfix checks a connection only when it has a question. */
+  finish(): void {
+    this.finishing = true
+    if (!this.busy) this.socket.destroySoon()
+  }
+
+  /** Closes without an answer. */
+  protected give(reason: 'slow' | 'failed', error: unknown, queueId?: string): void {
+    if (this.socket.destroyed) return
+    this.desk.gaveUp(error instanceof Malformed ? 'malformed' : reason, error as Error, queueId)
+    this.socket.destroy()
+  }
+
+  private read(chunk: Buffer): void {
+    let parts: Part[]
+    try {
+      parts = this.reader.read(chunk)
+    } catch (error) {
+      this.give('failed', error)
+      return
+    }
+    // Each part has its own time; a further byte does not prolong it.
+    if (parts.length > 0 || !this.reader.unfinished) {
+      clearTimeout(this.arriving)
+      this.arriving = undefined
+    }
+    if (this.reader.unfinished)
+      this.arriving ??= setTimeout(() => this.give('slow', new Error('the rest does not arrive')), ARRIVE_WITHIN_MS)
+    this.take(parts)
+  }
 }
 
 /**

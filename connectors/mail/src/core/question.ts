@@ -1,3 +1,8 @@
+/** The input of a client is no question; the message names what is wrong. */
+export class Malformed extends Error {
+  override readonly name = 'Malformed'
+}
+
 /** What a front asks about a message. Texts are as the mail server sends them; empty if it sent none. */
 export interface Question {
   /** The state of the SMTP dialogue: `RCPT`, `DATA`, `END-OF-MESSAGE`; any other is not asked about. */
@@ -13,8 +18,12 @@ export interface Question {
   readonly saslUsername: string
   /** IPv4 or IPv6. */
   readonly clientAddress: string
+  /** At `RCPT`, its recipient; later, the only one if there is one; else empty. */
+  readonly recipient: string
   /** The number of recipients that the mail server has accepted so far. */
   readonly recipientCount: number
+  /** How many of them are local; undefined if the mail server does not name them. */
+  readonly localCount: number | undefined
   /** Bytes: what the client has announced, or 0; at the end of the message its size. */
   readonly size: number
 }

@@ -1,9 +1,12 @@
 import { readFileSync } from 'node:fs'
+import { domainToASCII, fileURLToPath } from 'node:url'
 import { LOG_LEVELS, type LogLevel } from './log.js'
 import type { Rules } from './judge.js'
 import type { Address } from './listen.js'
+import { readTexts, type Texts } from './texts.js'
 
 const MIN_SECRET_LENGTH = 32
+const ENGLISH = fileURLToPath(new URL('../../texts/en.txt', import.meta.url))
 
 /** The environment's settings, validated. docs/postfix.md has a line for each. */
 export interface Settings {
@@ -88,6 +91,10 @@ export function readSettings(environment: Environment): Settings {
   if (httpListen !== undefined && secretFrom('HTTP_TOKEN') === undefined)
     required('one of HTTP_TOKEN and HTTP_TOKEN_FILE, beside HTTP_LISTEN,')
 
+  const textsFile = given('TEXTS_FILE') ?? ENGLISH
+  const texts = read(`TEXTS_FILE ${textsFile}:`, textsFile, (path) => readTexts(readFileSync(path, 'utf8')))
+  const localDomains = read('LOCAL_DOMAINS', secretFrom('LOCAL_DOMAINS') ?? '', domainsOf)
+
   const settings = {
     quotaUrl: quotaUrl ?? '',
     quotaToken: file === undefined ? { token: token ?? '' } : { file },
@@ -105,9 +112,12 @@ export function readSettings(environment: Environment): Settings {
       noQuota: oneOf('NO_QUOTA', ['pass', 'reject', 'defer'], 'reject'),
       unreachable: oneOf('UNREACHABLE', ['defer', 'pass'], 'defer'),
       checkAtRcpt: oneOf('CHECK_AT_RCPT', ['true', 'false'], 'false') === 'true',
+      localDomains: localDomains ?? new Set<string>(),
+      nullSender: oneOf('NULL_SENDER', ['pay', 'pass'], 'pay'),
       unit: oneOf('UNITS', ['recipients', 'messages', 'kb'], 'recipients'),
-      contact: read('CONTACT', given('CONTACT') ?? 'your administrator', contactOf) ?? '',
+      contact: read('CONTACT', given('CONTACT') ?? texts?.contact, contactOf) ?? '',
       timeZone: read('TIME_ZONE', given('TIME_ZONE') ?? 'UTC', zoneOf) ?? 'UTC',
+      texts: texts ?? ({} as Texts),
     },
     maxConnections: integer('MAX_CONNECTIONS', 1, 100_000, 1_000),
     logLevel: oneOf('LOG_LEVEL', LOG_LEVELS, 'info'),
@@ -142,6 +152,17 @@ function secretOf(text: string): string {
 function contactOf(text: string): string {
   if (!/^[ -~]{1,100}$/.test(text)) throw new Error('must be an address or a URL: at most 100 characters of ASCII')
   return text
+}
+
+function domainsOf(text: string): ReadonlySet<string> {
+  const names = text.split(/[\s,]+/).filter((name) => name !== '')
+  return new Set(
+    names.map((name) => {
+      const domain = domainToASCII(name.replace(/^\./, ''))
+      if (domain === '' || name.includes('@')) throw new Error(`must be names of domains, which ${name} is not`)
+      return name.startsWith('.') ? `.${domain}` : domain
+    }),
+  )
 }
 
 function zoneOf(text: string): string {

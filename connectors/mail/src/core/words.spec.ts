@@ -1,10 +1,12 @@
-import { moment } from '@quota-service/client/refusal'
+import { readFileSync } from 'node:fs'
 import { describe, expect, it } from '@jest/globals'
 import fc from 'fast-check'
-import { noQuota, pause, refusal, unknownSender, unreachable, type Wording } from './words.js'
+import { readTexts } from './texts.js'
+import { moment, noQuota, pause, refusal, unknownSender, unreachable, type Wording } from './words.js'
 
 const NOW = Date.parse('2026-11-23T12:00:00Z')
-const WORDING: Wording = { unit: 'recipients', contact: 'your administrator', timeZone: 'UTC' }
+const [TEXTS, GERMAN] = ['en', 'de'].map((name) => readTexts(readFileSync(`connectors/mail/texts/${name}.txt`, 'utf8')))
+const WORDING: Wording = { texts: TEXTS!, unit: 'recipients', contact: 'your administrator', timeZone: 'UTC' }
 
 describe('an answer', () => {
   it('says when a message fits again', () => {
@@ -47,7 +49,7 @@ describe('an answer', () => {
     [36 * 3_600_000, 'in 2 days'],
     [365 * 86_400_000, 'in 365 days'],
   ])('names %d ms as %s', (ms, words) => {
-    expect(pause(ms)).toBe(words)
+    expect(pause(ms, TEXTS!)).toBe(words)
   })
 
   it.each([
@@ -55,7 +57,7 @@ describe('an answer', () => {
     ['2026-12-01T00:00:00.001Z', 'UTC', '1 December 2026 at 00:01 UTC'],
     ['2026-11-30T23:00:00.000Z', 'Europe/Berlin', '1 December 2026 at 00:00 CET'],
   ])('names %s in %s as %s', (at, zone, words) => {
-    expect(moment(Date.parse(at), zone)).toBe(words)
+    expect(moment(Date.parse(at), zone, TEXTS!)).toBe(words)
   })
 
   it('is one line of ASCII that a reply of SMTP has room for', () => {
@@ -69,24 +71,40 @@ describe('an answer', () => {
         zones,
         (requested, remaining, at, zone) => {
           const refillsAt = new Date(at).toISOString()
-          const wording = { ...WORDING, timeZone: zone, contact: 'x'.repeat(100) }
-          for (const at of [refillsAt, null])
-            expect(refusal({ requested, remaining, refillsAt: at }, NOW, wording).text).toMatch(/^[ -~]{1,300}$/)
+          for (const texts of [TEXTS!, GERMAN!])
+            for (const at of [refillsAt, null]) {
+              const wording = { ...WORDING, texts, timeZone: zone, contact: 'x'.repeat(100) }
+              expect(refusal({ requested, remaining, refillsAt: at }, NOW, wording).text).toMatch(/^[ -~]{1,320}$/)
+            }
         },
       ),
     )
   })
 
+  it('has another language, in ASCII', () => {
+    const wording = { ...WORDING, texts: GERMAN!, contact: GERMAN!.contact, timeZone: 'Europe/Berlin' }
+    const shortage = { requested: 12, remaining: 3, refillsAt: '2027-03-01T00:00:00.000Z' }
+    expect(refusal(shortage, NOW, wording).text).toBe(
+      'Sendekontingent erschoepft: 12 Empfaenger angefragt, noch 3 frei. Das passt wieder in 98 Tagen, am 1. Maerz 2027 um 01:00 CET',
+    )
+    expect(refusal({ requested: 2, remaining: 1, refillsAt: null }, NOW, { ...wording, unit: 'kb' }).text).toMatch(
+      /^Sendekontingent erschoepft: 2 kB .* senden Sie hoechstens 1 kB auf einmal, oder wenden Sie sich an Ihre Verwaltung$/,
+    )
+  })
+
   it('to what cannot be asked is the setting', () => {
-    expect(unreachable('pass')).toEqual({ answer: 'pass', text: '' })
-    expect(unreachable('defer')).toMatchObject({
+    expect(unreachable('pass', WORDING)).toEqual({ answer: 'pass', text: '' })
+    expect(unreachable('defer', WORDING)).toMatchObject({
       answer: 'defer',
       text: expect.stringMatching(/^Sending quotas cannot/),
     })
     for (const text of [noQuota, unknownSender]) {
-      expect(text('pass', 'Ann')).toEqual({ answer: 'pass', text: '' })
+      expect(text('pass', WORDING)).toEqual({ answer: 'pass', text: '' })
       for (const answer of ['reject', 'defer'] as const)
-        expect(text(answer, 'Ann')).toEqual({ answer, text: expect.stringMatching(/; please ask Ann$/) })
+        expect(text(answer, WORDING)).toEqual({
+          answer,
+          text: expect.stringMatching(/; please ask your administrator$/),
+        })
     }
   })
 })

@@ -1,4 +1,4 @@
-import { moment } from '@quota-service/client/refusal'
+import { counted, filled, type Texts } from './texts.js'
 
 /** The action if nothing else decides. */
 export type Leniency = 'pass' | 'defer' | 'reject'
@@ -18,6 +18,7 @@ export type Unit = 'recipients' | 'messages' | 'kb'
 
 /** The operator's part of the texts. */
 export interface Wording {
+  readonly texts: Texts
   readonly unit: Unit
   /** Whom a sender asks: an address, a URL, or words. */
   readonly contact: string
@@ -25,17 +26,15 @@ export interface Wording {
   readonly timeZone: string
 }
 
-const NOUNS = { recipients: 'recipient', messages: 'message', kb: 'kB' } as const
-
 const MINUTE_MS = 60_000
 const HOUR_MS = 60 * MINUTE_MS
 const DAY_MS = 24 * HOUR_MS
 
 /** Units of time, largest first, each with the duration from which it is used; minutes below all of them. */
 const TIMES = [
-  { name: 'day', ms: DAY_MS, from: 36 * HOUR_MS },
-  { name: 'hour', ms: HOUR_MS, from: 90 * MINUTE_MS },
-]
+  { name: 'days', ms: DAY_MS, from: 36 * HOUR_MS },
+  { name: 'hours', ms: HOUR_MS, from: 90 * MINUTE_MS },
+] as const
 
 /** A refusal, in units. */
 export interface Shortage {
@@ -52,33 +51,31 @@ export interface Shortage {
  * @param now milliseconds since 1970
  */
 export function refusal({ requested, remaining, refillsAt }: Shortage, now: number, wording: Wording): Answer {
-  const { unit, contact, timeZone } = wording
-  const noun = NOUNS[unit]
-  const exceeded = `Sending quota exceeded: ${counted(requested, noun)} asked for, ${remaining} left`
+  const { texts, unit, contact, timeZone } = wording
+  const values = { requested: counted(texts[unit], requested), left: remaining, contact }
   if (refillsAt === null) {
     // A smaller message fits, where this one never will.
-    const less = unit === 'kb' ? `send at most ${remaining} kB at a time` : `send to at most ${remaining} at a time`
-    const advice = `${remaining > 0 ? `${less}, or` : 'please'} ask ${contact}`
-    return { answer: 'reject', text: `${exceeded}. Waiting does not help; ${advice}` }
+    const text = remaining === 0 ? texts.never : unit === 'kb' ? texts.smaller : texts.fewer
+    return { answer: 'reject', text: filled(text, values) }
   }
   const at = Date.parse(refillsAt)
-  const text = `${exceeded}. This fits again ${pause(at - now)}, on ${moment(at, timeZone)}`
-  return { answer: 'defer', text }
+  const times = { pause: pause(at - now, texts), moment: moment(at, timeZone, texts) }
+  return { answer: 'defer', text: filled(texts.later, { ...values, ...times }) }
 }
 
 /** The answer to a message of an account without a quota. */
-export function noQuota(setting: Leniency, contact: string): Answer {
-  return lenient(setting, `This account has no sending quota; please ask ${contact}`)
+export function noQuota(setting: Leniency, { texts, contact }: Wording): Answer {
+  return lenient(setting, filled(texts.no_quota, { contact }))
 }
 
 /** The answer to a message without a known payer. */
-export function unknownSender(setting: Leniency, contact: string): Answer {
-  return lenient(setting, `No sending quota is known for this sender; please ask ${contact}`)
+export function unknownSender(setting: Leniency, { texts, contact }: Wording): Answer {
+  return lenient(setting, filled(texts.unknown_sender, { contact }))
 }
 
 /** The answer if the service, or the source of accounts, is unreachable. */
-export function unreachable(setting: 'pass' | 'defer'): Answer {
-  return lenient(setting, 'Sending quotas cannot be checked at the moment; please try again later')
+export function unreachable(setting: 'pass' | 'defer', { texts }: Wording): Answer {
+  return lenient(setting, texts.unreachable)
 }
 
 function lenient(answer: Leniency, text: string): Answer {
@@ -86,12 +83,34 @@ function lenient(answer: Leniency, text: string): Answer {
 }
 
 /** A duration from now, rounded up, so that the sender does not retry too early; to the minute, as `moment`. */
-export function pause(ms: number): string {
+export function pause(ms: number, texts: Texts): string {
   const left = Math.max(1, ms)
-  const { name, ms: size } = TIMES.find(({ from }) => left >= from) ?? { name: 'minute', ms: MINUTE_MS }
-  return `in ${counted(Math.ceil(left / size), name)}`
+  const { name, ms: size } = TIMES.find(({ from }) => left >= from) ?? { name: 'minutes', ms: MINUTE_MS }
+  return counted(texts[name], Math.ceil(left / size))
 }
 
-function counted(count: number, noun: string): string {
-  return `${count} ${noun}${count === 1 || noun === NOUNS.kb ? '' : 's'}`
+/**
+ * A time, rounded up to the minute.
+ * @param at milliseconds since 1970
+ */
+export function moment(at: number, timeZone: string, texts: Texts): string {
+  const format = new Intl.DateTimeFormat('en-GB', {
+    timeZone,
+    day: 'numeric',
+    month: 'numeric',
+    year: 'numeric',
+    hour: '2-digit',
+    minute: '2-digit',
+    hourCycle: 'h23',
+    timeZoneName: 'short',
+  })
+  const parts = format.formatToParts(Math.ceil(at / MINUTE_MS) * MINUTE_MS)
+  const part = (type: Intl.DateTimeFormatPartTypes): string => parts.find((one) => one.type === type)?.value ?? ''
+  return filled(texts.moment, {
+    day: Number(part('day')),
+    month: texts.months.split(/\s+/)[Number(part('month')) - 1] ?? '',
+    year: part('year'),
+    time: `${part('hour')}:${part('minute')}`,
+    zone: part('timeZoneName'),
+  })
 }

@@ -1,3 +1,5 @@
+import { Malformed } from '../core/question.js'
+
 /** The maximum bytes of a string that are kept; logins and addresses of an account are shorter. */
 export const MAX_STRING_BYTES = 4_000
 /** The maximum bytes that are kept of a body. */
@@ -42,9 +44,13 @@ export class JsonShortener {
     if (count > 0) this.kept.push(Buffer.from(kept.subarray(0, count)))
   }
 
-  /** @throws SyntaxError if it is no JSON */
+  /** @throws Malformed if it is no JSON; the error of the parser would repeat a part of it */
   value(): unknown {
-    return JSON.parse(Buffer.concat(this.kept).toString('utf8'))
+    try {
+      return JSON.parse(Buffer.concat(this.kept).toString('utf8'))
+    } catch {
+      throw new Malformed('the body is no JSON')
+    }
   }
 
   private keeps(byte: number): boolean {

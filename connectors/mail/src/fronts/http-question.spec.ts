@@ -1,5 +1,8 @@
 import { describe, expect, it } from '@jest/globals'
-import { MalformedBody, questionOfHook, questionOfMessage } from './http-question.js'
+import { Malformed } from '../core/question.js'
+import { questionOfHook, questionOfMessage } from './http-question.js'
+
+const isLocal = (address: string): boolean => address.endsWith('@example.org')
 
 /** As Stalwart 0.12 sends it at the stage `data`. */
 const HOOK = {
@@ -13,14 +16,14 @@ const HOOK = {
   },
   envelope: {
     from: { address: 'ann@example.org' },
-    to: [{ address: 'bob@example.org' }, { address: 'eve@example.org' }],
+    to: [{ address: 'bob@example.org' }, { address: 'eve@elsewhere.test' }],
   },
   message: { headers: [['Subject', ' test\r\n']], contents: 'text', size: 1234 },
 }
 
 describe('a question over HTTP', () => {
   it('is read from a hook', () => {
-    expect(questionOfHook(HOOK)).toEqual({
+    expect(questionOfHook(HOOK, isLocal)).toEqual({
       state: 'END-OF-MESSAGE',
       instance: expect.stringMatching(/^[0-9a-f-]{36}$/),
       repeats: false,
@@ -28,13 +31,15 @@ describe('a question over HTTP', () => {
       sender: 'ann@example.org',
       saslUsername: 'ann',
       clientAddress: '192.0.2.7',
+      recipient: '',
       recipientCount: 2,
+      localCount: 1,
       size: 1234,
     })
   })
 
   it('is none at other stages of a hook, where parts are absent', () => {
-    expect(questionOfHook({ context: { stage: 'EHLO' } })).toMatchObject({
+    expect(questionOfHook({ context: { stage: 'EHLO' } }, isLocal)).toMatchObject({
       state: 'EHLO',
       recipientCount: 0,
       sender: '',
@@ -43,7 +48,7 @@ describe('a question over HTTP', () => {
 
   it('is read from the form for plugins, which may name the message', () => {
     const body = { id: 'a1', stage: 'data', login: 'ann', sender: 's', client_address: '::1', recipients: 3, size: 9 }
-    expect(questionOfMessage({ ...body, queue_id: 'Q' })).toEqual({
+    expect(questionOfMessage({ ...body, queue_id: 'Q' }, isLocal)).toEqual({
       state: 'DATA',
       instance: 'a1',
       repeats: true,
@@ -51,10 +56,14 @@ describe('a question over HTTP', () => {
       sender: 's',
       saslUsername: 'ann',
       clientAddress: '::1',
+      recipient: '',
       recipientCount: 3,
+      localCount: 0,
       size: 9,
     })
-    expect(questionOfMessage({ recipients: 1 })).toMatchObject({ state: 'END-OF-MESSAGE', repeats: false })
+    expect(questionOfMessage({ recipients: 1 }, isLocal)).toMatchObject({ state: 'END-OF-MESSAGE', repeats: false })
+    const recipients = ['bob@example.org', 'eve@elsewhere.test', 'eve@elsewhere.test']
+    expect(questionOfMessage({ recipients }, isLocal)).toMatchObject({ recipientCount: 3, localCount: 1 })
   })
 
   it.each([
@@ -65,13 +74,20 @@ describe('a question over HTTP', () => {
       ['user is not', 'stage must be', 'login must', 'recipients must', 'size must'],
     ],
     [questionOfHook, { context: 1 }, ['context must be an object', 'context.stage is required']],
+    [questionOfMessage, { 'ann@example.org': 1 }, [/^a member is not known$/]],
+    [questionOfMessage, { recipients: ['bob', 7] }, ['recipients must be a string']],
+    [
+      questionOfHook,
+      { context: { stage: 'data' }, envelope: { to: ['bob', { address: 7 }] } },
+      ['envelope.to must be an object', 'envelope.to.address must be a string'],
+    ],
     [
       questionOfHook,
       { context: { stage: 'data', sasl: 'ann' }, envelope: { from: { address: 1 }, to: 'bob' } },
       ['context.sasl must', 'envelope.from.address must', 'envelope.to must be an array'],
     ],
   ])('is refused with every mistake', (read, body, mistakes) => {
-    expect(() => read(body)).toThrow(MalformedBody)
-    for (const mistake of mistakes) expect(() => read(body)).toThrow(mistake)
+    expect(() => read(body, isLocal)).toThrow(Malformed)
+    for (const mistake of mistakes) expect(() => read(body, isLocal)).toThrow(mistake)
   })
 })

@@ -15,7 +15,7 @@ const ARRIVE_WITHIN_MS = 60_000
 /** What a mail server tells its client. */
 const REPLIES = { defer: { status: 451, code: '4.7.1' }, reject: { status: 550, code: '5.7.1' } } as const
 
-const ROUTES: Readonly<Record<string, (body: unknown) => Question>> = {
+const ROUTES: Readonly<Record<string, typeof questionOfMessage>> = {
   '/message': questionOfMessage,
   '/mta-hook': questionOfHook,
 }
@@ -50,7 +50,7 @@ export async function serveHttp(address: Address, token: string, maxConnections:
       if (request.method !== 'POST') throw new Refusal(405, 'only POST is answered')
       const body = new JsonShortener()
       for await (const chunk of request.iterator({ destroyOnReturn: false })) body.read(chunk as Buffer)
-      question = read(body.value())
+      question = read(body.value(), (address) => desk.isLocal(address))
       const answered = desk.answer(question, (verdict) => {
         const heard = !socket.destroyed
         send(response, 200, bodyOf(verdict))

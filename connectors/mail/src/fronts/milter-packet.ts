@@ -1,9 +1,10 @@
-/** The protocol between a mail server and a filter, version 6, as Sendmail's libmilter and Postfix speak it. */
+import type { PartReader } from '../core/listen.js'
+import { Malformed } from '../core/question.js'
 
-/** The maximum bytes of a packet that is kept; the longest are macros with names of certificates. */
-export const MAX_KEPT_BYTES = 65_536
-/** The maximum bytes of a header or a part of a body, which are only counted; Postfix sends up to 65,535 of a body. */
-export const MAX_COUNTED_BYTES = 16_777_216
+// The protocol between a mail server and a filter, version 6, as Sendmail's libmilter and Postfix speak it.
+
+/** The maximum bytes of a packet; Postfix sends up to 65,536 of a body, and by default 102,400 of a header. */
+export const MAX_BYTES = 1_048_576
 const PREFIX_BYTES = 4
 const NEWLINE = 0x0a
 
@@ -11,61 +12,29 @@ const NEWLINE = 0x0a
 export interface Packet {
   /** A letter, such as `M` for `MAIL FROM`. */
   readonly command: string
-  /** What follows; empty of headers and bodies. */
+  /** What follows. */
   readonly data: Buffer
-  /** Of headers and bodies: their bytes in a message, where a header's lines end in CRLF. */
-  readonly bytes: number
 }
 
-/** The input is no packet. There is no answer to that: close the connection. */
-export class MalformedPacket extends Error {
-  override readonly name = 'MalformedPacket'
-}
-
-/** Reads packets from the bytes of one connection; keeps one unfinished packet, and nothing of headers and bodies. */
-export class PacketReader {
+/** Reads packets from the bytes of one connection; keeps one unfinished packet. */
+export class PacketReader implements PartReader<Packet> {
   private rest: Buffer = Buffer.alloc(0)
-  /** A header or a part of a body that is being counted. */
-  private counted: { readonly command: 'L' | 'B'; left: number; bytes: number } | undefined
 
-  /** Is there an incomplete packet? */
   get unfinished(): boolean {
-    return this.counted !== undefined || this.rest.length > 0
+    return this.rest.length > 0
   }
 
-  /**
-   * @returns the packets that these bytes complete, in order
-   * @throws MalformedPacket; the packets before it in the same bytes are lost with it
-   */
   read(chunk: Buffer): Packet[] {
     const packets: Packet[] = []
     let bytes = this.rest.length === 0 ? chunk : Buffer.concat([this.rest, chunk])
-    for (;;) {
-      if (this.counted !== undefined) {
-        const part = bytes.subarray(0, this.counted.left)
-        bytes = bytes.subarray(part.length)
-        this.counted.left -= part.length
-        this.counted.bytes += part.length + (this.counted.command === 'L' ? newlinesIn(part) : 0)
-        if (this.counted.left > 0) break
-        packets.push({ command: this.counted.command, data: Buffer.alloc(0), bytes: this.counted.bytes })
-        this.counted = undefined
-      }
-      if (bytes.length <= PREFIX_BYTES) break
+    while (bytes.length >= PREFIX_BYTES) {
       const length = bytes.readUInt32BE(0)
-      const command = String.fromCharCode(bytes[PREFIX_BYTES] ?? 0)
-      const isCounted = command === 'L' || command === 'B'
-      if (length < 1 || length > (isCounted ? MAX_COUNTED_BYTES : MAX_KEPT_BYTES))
-        throw new MalformedPacket(`a packet of ${length} bytes`)
-      if (isCounted) {
-        // A header is sent as `name NUL value NUL`, and stands as `name:value CRLF` in the message.
-        this.counted = { command, left: length - 1, bytes: command === 'L' ? 1 : 0 }
-        bytes = bytes.subarray(PREFIX_BYTES + 1)
-      } else {
-        if (bytes.length < PREFIX_BYTES + length) break
-        const data = Buffer.from(bytes.subarray(PREFIX_BYTES + 1, PREFIX_BYTES + length))
-        packets.push({ command, data, bytes: 0 })
-        bytes = bytes.subarray(PREFIX_BYTES + length)
-      }
+      if (length < 1 || length > MAX_BYTES) throw new Malformed(`a packet of ${length} bytes`)
+      const end = PREFIX_BYTES + length
+      if (bytes.length < end) break
+      const [command, data] = [bytes.toString('latin1', PREFIX_BYTES, PREFIX_BYTES + 1), PREFIX_BYTES + 1]
+      packets.push({ command, data: bytes.subarray(data, end) })
+      bytes = bytes.subarray(end)
     }
     // A copy: a slice would keep the whole larger buffer of the chunk in memory.
     this.rest = Buffer.from(bytes)
@@ -81,10 +50,10 @@ export function packetOf(command: string, data: string | Buffer = ''): Buffer {
   return Buffer.concat([prefix, body])
 }
 
-/** The texts of a packet, each of which ends in NUL. @throws MalformedPacket if the last one does not */
+/** The texts of a packet, each of which ends in NUL. @throws Malformed if the last one does not */
 export function textsOf(data: Buffer): string[] {
   if (data.length === 0) return []
-  if (data.at(-1) !== 0) throw new MalformedPacket('a text without an end')
+  if (data.at(-1) !== 0) throw new Malformed('a text without an end')
   return data.toString('utf8', 0, data.length - 1).split('\0')
 }
 
@@ -103,17 +72,11 @@ export const STEPS = {
   headersWithSpace: 0x100000,
 } as const
 
-/** What the mail server offers at the beginning. */
-export interface Offer {
-  readonly version: number
-  readonly steps: number
-}
-
-/** @throws MalformedPacket */
-export function offerOf(data: Buffer): Offer {
-  if (data.length < 12) throw new MalformedPacket('a negotiation that is too short')
+/** What the mail server offers at the beginning. @throws Malformed */
+export function offerOf(data: Buffer): { version: number; steps: number } {
+  if (data.length < 12) throw new Malformed('a negotiation that is too short')
   const version = data.readUInt32BE(0)
-  if (version < 2) throw new MalformedPacket(`version ${version} of the protocol`)
+  if (version < 2) throw new Malformed(`version ${version} of the protocol`)
   return { version, steps: data.readUInt32BE(8) }
 }
 
@@ -128,7 +91,7 @@ export function agreementOf(version: number, steps: number): Buffer {
 /** The client's IP address from a connection's packet: `host NUL family port address NUL`; empty if it has none. */
 export function addressOf(data: Buffer): string {
   const end = data.indexOf(0)
-  if (end === -1 || end + 1 >= data.length) throw new MalformedPacket('a connection without a client')
+  if (end === -1 || end + 1 >= data.length) throw new Malformed('a connection without a client')
   const family = String.fromCharCode(data[end + 1] ?? 0)
   if (family !== '4' && family !== '6') return ''
   const [address = ''] = textsOf(data.subarray(end + 4))
@@ -140,8 +103,7 @@ export function replyOf(text: string): Buffer {
   return packetOf('y', `${text.replaceAll('%', '%%')}\0`)
 }
 
-function newlinesIn(bytes: Buffer): number {
-  let count = 0
-  for (let at = bytes.indexOf(NEWLINE); at !== -1; at = bytes.indexOf(NEWLINE, at + 1)) count += 1
-  return count
+/** The bytes of a header, sent as `name NUL value NUL`, in a message, where it is `name:value CRLF` with LF as CRLF. */
+export function sizeOfHeader(data: Buffer): number {
+  return data.length + 1 + data.filter((byte) => byte === NEWLINE).length
 }

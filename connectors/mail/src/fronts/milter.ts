@@ -2,31 +2,21 @@ import { randomUUID } from 'node:crypto'
 import type { Socket } from 'node:net'
 import type { Desk } from '../core/desk.js'
 import type { Verdict } from '../core/judge.js'
-import type { Connection } from '../core/listen.js'
-import {
-  addressOf,
-  agreementOf,
-  MalformedPacket,
-  offerOf,
-  type Packet,
-  packetOf,
-  PacketReader,
-  replyOf,
-  STEPS,
-  textsOf,
-} from './milter-packet.js'
+import { PartConnection } from '../core/listen.js'
+import { Malformed } from '../core/question.js'
+import * as wire from './milter-packet.js'
+
+const { STEPS } = wire
 
 /** The newest version of the protocol. */
 const VERSION = 6
 /** The number of waiting packets at which nothing is read; a mail server waits for an answer itself. */
 const MAX_WAITING = 1_000
-/** The maximum time for a packet to arrive, from its first byte. */
-const ARRIVE_WITHIN_MS = 10_000
 /** As libmilter: a mail server is silent while its client sends a message. */
 const IDLE_MS = 7_210_000
 
 const CODES = { defer: '451 4.7.1', reject: '550 5.7.1' } as const
-const GO_ON = packetOf('c')
+const GO_ON = wire.packetOf('c')
 
 /** What questions need. */
 export interface Needs {
@@ -44,6 +34,8 @@ interface Message {
   /** Bytes, as the client has announced them, or 0. */
   readonly announced: number
   recipients: number
+  /** Those of them that are local. */
+  locals: number
   /** Bytes of headers and body so far. */
   size: number
 }
@@ -55,13 +47,9 @@ interface Message {
  * An abort after the end says nothing: Postfix sends one after every message. A mail server that has gone before the
  * answer has not accepted the message, and does not ask again.
  */
-export class MilterConnection implements Connection {
-  private readonly reader = new PacketReader()
-  private arriving: NodeJS.Timeout | undefined
-  private readonly waiting: Packet[] = []
-  private working = false
-  private gone = false
-  private finishing = false
+export class MilterConnection extends PartConnection<wire.Packet> {
+  private readonly waiting: wire.Packet[] = []
+  protected busy = false
   /** As agreed; undefined before. */
   private steps: number | undefined
   private clientAddress = ''
@@ -71,64 +59,38 @@ export class MilterConnection implements Connection {
   private message: Message | undefined
 
   constructor(
-    private readonly socket: Socket,
-    private readonly desk: Desk,
+    socket: Socket,
+    desk: Desk,
     private readonly needs: Needs,
   ) {
-    socket.setTimeout(IDLE_MS, () => socket.destroy())
-    socket.on('data', (chunk) => this.read(chunk))
-    socket.on('end', () => this.leave())
-    socket.on('close', () => this.leave())
+    super(socket, desk, new wire.PacketReader(), IDLE_MS)
   }
 
-  finish(): void {
-    this.finishing = true
-    if (!this.working) this.socket.destroySoon()
-  }
-
-  private leave(): void {
-    this.gone = true
-    clearTimeout(this.arriving)
-    this.finish()
-  }
-
-  private read(chunk: Buffer): void {
-    try {
-      this.waiting.push(...this.reader.read(chunk))
-    } catch (error) {
-      this.give('malformed', error)
-      return
-    }
-    // Each packet has its own time; a further byte does not prolong it.
-    if (this.waiting.length > 0 || !this.reader.unfinished) {
-      clearTimeout(this.arriving)
-      this.arriving = undefined
-    }
-    if (this.reader.unfinished)
-      this.arriving ??= setTimeout(() => this.give('slow', new Error('a packet does not end')), ARRIVE_WITHIN_MS)
+  protected take(packets: wire.Packet[]): void {
+    this.waiting.push(...packets)
     if (this.waiting.length > MAX_WAITING) this.socket.pause()
-    if (!this.working) void this.work()
+    if (!this.busy) void this.work()
   }
 
   private async work(): Promise<void> {
-    this.working = true
+    this.busy = true
     try {
       for (let packet = this.waiting.shift(); packet !== undefined; packet = this.waiting.shift()) {
-        await this.take(packet)
+        await this.follow(packet)
         // A reader that does not read gets no more answers.
         if (this.finishing || this.socket.destroyed || this.socket.writableNeedDrain) break
       }
     } catch (error) {
-      this.give(error instanceof MalformedPacket ? 'malformed' : 'failed', error)
+      this.give('failed', error, this.queueId)
     }
-    this.working = false
-    if (this.finishing) this.socket.destroySoon()
+    this.busy = false
+    if (this.finishing) this.finish()
     else if (this.socket.writableNeedDrain) this.socket.pause().once('drain', () => void this.work())
     else this.socket.resume()
   }
 
-  private async take({ command, data, bytes }: Packet): Promise<void> {
-    if (command !== 'O' && this.steps === undefined) throw new MalformedPacket('no negotiation')
+  private async follow({ command, data }: wire.Packet): Promise<void> {
+    if (command !== 'O' && this.steps === undefined) throw new Malformed('no negotiation')
     switch (command) {
       case 'O':
         this.negotiate(data)
@@ -137,7 +99,7 @@ export class MilterConnection implements Connection {
         this.keep(data)
         break
       case 'C':
-        this.clientAddress = addressOf(data)
+        this.clientAddress = wire.addressOf(data)
         this.goOn(STEPS.connectUnanswered)
         break
       case 'H':
@@ -146,16 +108,21 @@ export class MilterConnection implements Connection {
         this.goOn()
         break
       case 'M':
-        this.begin(textsOf(data))
+        this.begin(wire.textsOf(data))
         break
       case 'R':
-        return this.recipient()
+        await this.recipient(wire.textsOf(data))
+        break
       case 'T':
-        return this.ask('DATA')
+        await this.ask('DATA')
+        break
       case 'L':
+        this.begun.size += wire.sizeOfHeader(data)
+        this.goOn(STEPS.headersUnanswered)
+        break
       case 'B':
-        this.begun.size += bytes
-        this.goOn(command === 'L' ? STEPS.headersUnanswered : STEPS.bodyUnanswered)
+        this.begun.size += data.length
+        this.goOn(STEPS.bodyUnanswered)
         break
       case 'E':
         this.begun.size += data.length
@@ -173,13 +140,13 @@ export class MilterConnection implements Connection {
         this.finish()
         break
       default:
-        throw new MalformedPacket('an unknown command')
+        throw new Malformed('an unknown command')
     }
   }
 
   /** What the mail server offers is agreed on, as far as it is of use. */
   private negotiate(data: Buffer): void {
-    const { version, steps } = offerOf(data)
+    const { version, steps } = wire.offerOf(data)
     const { noHelo, noEndOfHeaders, noUnknown, connectUnanswered, mailUnanswered } = STEPS
     let wanted = noHelo | noEndOfHeaders | noUnknown | connectUnanswered | mailUnanswered
     wanted |= this.needs.size
@@ -187,12 +154,12 @@ export class MilterConnection implements Connection {
       : STEPS.noHeaders | STEPS.noBody
     if (!this.needs.checkAtRcpt) wanted |= STEPS.recipientUnanswered
     this.steps = steps & wanted
-    this.say(agreementOf(Math.min(version, VERSION), this.steps))
+    this.say(wire.agreementOf(Math.min(version, VERSION), this.steps))
   }
 
   /** Macros of the next command, whose letter is the first byte. */
   private keep(data: Buffer): void {
-    const texts = textsOf(data.subarray(1))
+    const texts = wire.textsOf(data.subarray(1))
     const macro = (name: string): string | undefined => {
       const at = texts.findIndex((text, n) => n % 2 === 0 && text === name)
       return at === -1 ? undefined : texts[at + 1]
@@ -205,10 +172,11 @@ export class MilterConnection implements Connection {
     const [, announced = '0'] = /^SIZE=(\d{1,12})$/im.exec(parameters.join('\n')) ?? []
     this.message = {
       instance: randomUUID(),
-      sender: sender.replace(/^<|>$/g, ''),
+      sender: bare(sender),
       saslUsername: this.login,
       announced: Number(announced),
       recipients: 0,
+      locals: 0,
       // The empty line between headers and body.
       size: 2,
     }
@@ -217,28 +185,32 @@ export class MilterConnection implements Connection {
   }
 
   /** The mail server has accepted this one; it sends those that it refuses only on request. */
-  private async recipient(): Promise<void> {
-    if (this.needs.checkAtRcpt) return this.ask('RCPT')
-    this.begun.recipients += 1
-    this.goOn(STEPS.recipientUnanswered)
+  private async recipient([text = '']: string[]): Promise<void> {
+    const { begun } = this
+    const address = bare(text)
+    if (this.needs.checkAtRcpt && (await this.ask('RCPT', address)) !== 'pass') return
+    begun.recipients += 1
+    if (this.desk.isLocal(address)) begun.locals += 1
+    if (!this.needs.checkAtRcpt) this.goOn(STEPS.recipientUnanswered)
   }
 
-  private async ask(state: 'RCPT' | 'DATA' | 'END-OF-MESSAGE'): Promise<void> {
+  private async ask(state: 'RCPT' | 'DATA' | 'END-OF-MESSAGE', recipient = ''): Promise<Verdict['answer']> {
     const { begun, clientAddress, queueId } = this
-    const { instance, sender, saslUsername, announced, recipients: recipientCount } = begun
+    const { instance, sender, saslUsername, announced, recipients: recipientCount, locals: localCount } = begun
     const size = state === 'END-OF-MESSAGE' && this.needs.size ? begun.size : announced
-    await this.desk.answer(
-      { state, instance, repeats: false, queueId, sender, saslUsername, clientAddress, recipientCount, size },
-      (verdict) => {
-        if (state === 'RCPT' && verdict.answer === 'pass') begun.recipients += 1
-        this.say(packetFor(verdict))
-        return !this.gone
-      },
-    )
+    const of = { instance, sender, saslUsername, clientAddress, queueId, recipient, recipientCount, localCount, size }
+    let said: Verdict['answer'] = 'defer'
+    await this.desk.answer({ state, repeats: false, ...of }, (verdict) => {
+      said = verdict.answer
+      this.say(packetFor(verdict))
+      // At its end, the mail server has gone.
+      return !this.socket.readableEnded && !this.socket.destroyed
+    })
+    return said
   }
 
   private get begun(): Message {
-    if (this.message === undefined) throw new MalformedPacket('no message has begun')
+    if (this.message === undefined) throw new Malformed('no message has begun')
     return this.message
   }
 
@@ -256,16 +228,13 @@ export class MilterConnection implements Connection {
   private say(packet: Buffer): void {
     if (this.socket.writable) this.socket.write(packet)
   }
+}
 
-  /** Closes without an answer. */
-  private give(reason: 'malformed' | 'slow' | 'failed', error: unknown): void {
-    if (this.socket.destroyed) return
-    this.desk.gaveUp(reason, error as Error, this.queueId)
-    this.waiting.length = 0
-    this.socket.destroy()
-  }
+/** An address without its angle brackets. */
+function bare(address: string): string {
+  return address.replace(/^<|>$/g, '')
 }
 
 function packetFor({ answer, text }: Verdict): Buffer {
-  return answer === 'pass' ? GO_ON : replyOf(`${CODES[answer]} ${text}`)
+  return answer === 'pass' ? GO_ON : wire.replyOf(`${CODES[answer]} ${text}`)
 }

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals'
 import fc from 'fast-check'
-import type { Question } from '../core/question.js'
-import { MalformedQuestion, MAX_LINE_BYTES, MAX_LINES, QuestionReader } from './policy-question.js'
+import { Malformed, type Question } from '../core/question.js'
+import { MAX_LINE_BYTES, MAX_LINES, QuestionReader } from './policy-question.js'
 
 /** A question of Postfix 3.7 at the end of a message. */
 const TEXT = `request=smtpd_access_policy
@@ -43,7 +43,9 @@ const QUESTION: Question = {
   sender: 'ann@example.org',
   saslUsername: 'ann',
   clientAddress: '192.0.2.7',
+  recipient: '',
   recipientCount: 3,
+  localCount: undefined,
   size: 1234,
 }
 
@@ -64,7 +66,9 @@ describe('a question', () => {
         sender: '',
         saslUsername: '',
         clientAddress: '',
+        recipient: '',
         recipientCount: 0,
+        localCount: undefined,
         size: 0,
       },
     ])
@@ -89,7 +93,7 @@ describe('a question', () => {
     ['a line without an end', 'b'.repeat(MAX_LINE_BYTES + 1)],
     ['many lines', 'a=b\n'.repeat(MAX_LINES + 1)],
   ])('is not made of %s', (_, text) => {
-    expect(() => read(text)).toThrow(MalformedQuestion)
+    expect(() => read(text)).toThrow(Malformed)
   })
 
   it('is the same in whatever pieces it comes', () => {
@@ -139,7 +143,7 @@ describe('a question', () => {
               expect(Number.isSafeInteger(question.recipientCount)).toBe(true)
             }
         } catch (error) {
-          expect(error).toBeInstanceOf(MalformedQuestion)
+          expect(error).toBeInstanceOf(Malformed)
         }
       }),
       { numRuns: 2_000 },

@@ -1,9 +1,5 @@
-import type { Question } from '../core/question.js'
-
-/** The input is not a question. The protocol has no answer to that: close the connection. */
-export class MalformedQuestion extends Error {
-  override readonly name = 'MalformedQuestion'
-}
+import type { PartReader } from '../core/listen.js'
+import { Malformed, type Question } from '../core/question.js'
 
 /** The maximum bytes of one line. The longest that Postfix sends are subjects of certificates. */
 export const MAX_LINE_BYTES = 8_192
@@ -21,6 +17,7 @@ const KEPT = new Set([
   'sender',
   'sasl_username',
   'client_address',
+  'recipient',
   'recipient_count',
   'size',
 ])
@@ -29,20 +26,15 @@ const KEPT = new Set([
  * Reads questions from the bytes of one connection (SMTPD_POLICY_README): lines `name=value`, an empty one at the end.
  * It keeps only one unfinished line and the attributes above, regardless of the input.
  */
-export class QuestionReader {
+export class QuestionReader implements PartReader<Question> {
   private rest: Buffer = Buffer.alloc(0)
   private lines = 0
   private readonly values = new Map<string, string>()
 
-  /** Is there an incomplete question? */
   get unfinished(): boolean {
     return this.lines > 0 || this.rest.length > 0
   }
 
-  /**
-   * @returns the questions that these bytes complete, in order
-   * @throws MalformedQuestion; the questions before it in the same bytes are lost with it
-   */
   read(chunk: Buffer): Question[] {
     const bytes = this.rest.length === 0 ? chunk : Buffer.concat([this.rest, chunk])
     const questions: Question[] = []
@@ -50,7 +42,7 @@ export class QuestionReader {
     for (;;) {
       const end = bytes.indexOf(NEWLINE, from)
       if ((end === -1 ? bytes.length : end) - from > MAX_LINE_BYTES)
-        throw new MalformedQuestion(`a line of more than ${MAX_LINE_BYTES} bytes`)
+        throw new Malformed(`a line of more than ${MAX_LINE_BYTES} bytes`)
       if (end === -1) break
       const question = this.line(bytes.toString('utf8', from, end))
       if (question !== undefined) questions.push(question)
@@ -64,9 +56,9 @@ export class QuestionReader {
   private line(text: string): Question | undefined {
     if (text === '') return this.finish()
     this.lines += 1
-    if (this.lines > MAX_LINES) throw new MalformedQuestion(`more than ${MAX_LINES} lines`)
+    if (this.lines > MAX_LINES) throw new Malformed(`more than ${MAX_LINES} lines`)
     const at = text.indexOf('=')
-    if (at < 1 || text.includes('\0')) throw new MalformedQuestion('a line that is no name=value')
+    if (at < 1 || text.includes('\0')) throw new Malformed('a line that is no name=value')
     const name = text.slice(0, at)
     if (KEPT.has(name)) this.values.set(name, text.slice(at + 1))
     return undefined
@@ -76,11 +68,11 @@ export class QuestionReader {
     const value = (name: string): string => this.values.get(name) ?? ''
     const number = (name: string): number => {
       const text = value(name) || '0'
-      if (!/^\d{1,12}$/.test(text)) throw new MalformedQuestion(`a ${name} that is none`)
+      if (!/^\d{1,12}$/.test(text)) throw new Malformed(`a ${name} that is none`)
       return Number(text)
     }
-    if (value('request') !== REQUEST) throw new MalformedQuestion(`no request=${REQUEST}`)
-    if (value('protocol_state') === '') throw new MalformedQuestion('no protocol_state')
+    if (value('request') !== REQUEST) throw new Malformed(`no request=${REQUEST}`)
+    if (value('protocol_state') === '') throw new Malformed('no protocol_state')
     const question = {
       state: value('protocol_state'),
       instance: value('instance'),
@@ -89,7 +81,9 @@ export class QuestionReader {
       sender: value('sender'),
       saslUsername: value('sasl_username'),
       clientAddress: value('client_address'),
+      recipient: value('recipient'),
       recipientCount: number('recipient_count'),
+      localCount: undefined,
       size: number('size'),
     }
     this.lines = 0
