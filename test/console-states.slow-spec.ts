@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals'
+import { afterAll, beforeAll, beforeEach, describe, it, jest } from '@jest/globals'
 import type { Page, Route } from 'playwright-core'
 import { TestBrowser } from './support/browser.js'
 import {
