@@ -65,7 +65,7 @@ export async function startService({ databaseUrl, tokens, day = false, port }) {
     service.kill('SIGINT')
     if (service.exitCode === null) await once(service, 'exit')
   }
-  for (let attempt = 0; attempt < 400; attempt += 1) {
+  for (let attempt = 0; attempt < 1_200; attempt += 1) {
     const answer = await fetch(`${url}/health/ready`).catch(() => undefined)
     if (answer?.ok) return { url, stop, process: service }
     if (service.exitCode !== null) break

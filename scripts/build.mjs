@@ -89,12 +89,12 @@ async function main(args) {
     return 2
   }
   const wanted = Object.entries(PARTS).filter(([name]) => named.length === 0 || named.includes(name))
-  const built = await Promise.all(
-    wanted.map(async ([, part]) => {
-      const sources = digestOf(part.sources())
-      return (args.includes(IF_CHANGED) && builtFrom(part) === sources) || build(part, sources)
-    }),
-  )
+  const stale = wanted
+    .map(([name, part]) => ({ name, part, sources: digestOf(part.sources()) }))
+    .filter(({ part, sources }) => !args.includes(IF_CHANGED) || builtFrom(part) !== sources)
+  // Somebody who starts the service for the first time would wait before an empty screen.
+  if (stale.length > 0) console.error(`building: ${stale.map(({ name }) => name).join(', ')} …`)
+  const built = await Promise.all(stale.map(({ part, sources }) => build(part, sources)))
   return built.includes(false) ? 1 : 0
 }
 

@@ -49,7 +49,7 @@ const SCREENS = {
   found: ['/mail/search?q=newslet'],
   'found-key': ['/mail/search?q=hold-7'],
   operations: ['/mail/operations'],
-  operation: ['/mail/owners/7', async (page) => page.locator('[data-row-link][href*="/operations/"]').first().click()],
+  operation: ['/mail/search?q=hold-7', async (page) => page.locator('[data-row-link]').first().click()],
   undo: ['/mail/owners/7', async (page) => page.getByRole('button', { name: 'Undo' }).first().click()],
   done: ['/mail/owners/4', topUp],
   keys: ['/mail/quotas', async (page) => page.keyboard.press('?')],

@@ -45,7 +45,7 @@ afterAll(async () => {
 
 describe('a build', () => {
   it('runs if there is none, and not if nothing has changed', async () => {
-    expect(await build('--if-changed', 'service')).toMatchObject({ code: 0 })
+    expect(await build('--if-changed', 'service')).toMatchObject({ code: 0, stderr: 'building: service …\n' })
     const made = await inodeOf('dist/src/main.js')
     expect(await build('--if-changed', 'service')).toMatchObject({ code: 0, stdout: '', stderr: '' })
     expect(await inodeOf('dist/src/main.js')).toBe(made)

@@ -28,13 +28,19 @@ describe('the console, by someone in a hurry', () => {
   let browser: TestBrowser
   let group: number
   let set: number
+  let own: number
+  let operation: string
 
   beforeAll(async () => {
     store = await STORES[0]!.open()
     service = await Service.start(store)
     browser = await TestBrowser.start()
     const rolling = { quota_type: 3, window_seconds: 3600, cycle_unit: null, cycle_reset_at: null }
-    group = (await service.call('anna', 'POST', `${QUOTAS}/groups`, { name: 'example.org' })).id as number
+    const customer = (await service.call('anna', 'POST', `${QUOTAS}/groups`, { name: 'North' })).id as number
+    const pool = { quota_type: 2, total: 20_000, cycle_unit: 'month', cycle_reset_at: inDays(5) }
+    await service.call('anna', 'POST', QUOTAS, { group_id: customer, per: 'group', label: 'pool', ...pool })
+    const under = { name: 'example.org', parent_id: customer }
+    group = (await service.call('anna', 'POST', `${QUOTAS}/groups`, under)).id as number
     for (const per of ['group', 'member'])
       await service.call('anna', 'POST', QUOTAS, {
         ...{ group_id: group, per, quota_type: 3, window_seconds: 3600, total: 60, cap: 'enforce' },
@@ -45,13 +51,17 @@ describe('the console, by someone in a hurry', () => {
     for (let account = 1; account <= TRIALS; account += 1)
       await service.quota(account, { label: `Trial ${account}`, thresholds: [10, 50] })
     for (const member of members) await service.quota(member, { label: `Team ${member}` })
+    own = await service.quota(101, { label: 'All of a large team', thresholds: [10, 50] })
+    for (let turn = 0; turn < 5; turn += 1) await service.call('anna', 'PUT', `${QUOTAS}/${own}`, { total: 500 + turn })
+    await service.call('mailer', 'POST', `${QUOTAS}/usage/reserve`, { account_id: 9, amount: 5 }, 'held')
     for (let place = 0; place < 3; place += 1) {
       await service.quota(7, { quota_type: 1, expire_at: inDays(2), total: 9, cycle_unit: null, cycle_reset_at: null })
       await service.quota(7, { ...rolling, total: 2000 + place, cap: place < 2 ? 'enforce' : 'observe', label: 'cap' })
     }
     for (let turn = 0; turn < 30; turn += 1) {
-      await service.call('mailer', 'POST', `${QUOTAS}/usage/consume`, { account_id: 7, amount: 12 }, `${turn}`)
-      await service.call('anna', 'PUT', `${QUOTAS}/1`, { total: 2000 + turn })
+      const spent = { account_id: 7, amount: 12 }
+      operation = (await service.call('mailer', 'POST', `${QUOTAS}/usage/consume`, spent, `${turn}`)).id as string
+      await service.call('anna', 'PUT', `${QUOTAS}/2`, { total: 2000 + turn })
       for (const account of [7, 101 + (turn % 20)])
         await service
           .call(
@@ -74,18 +84,14 @@ describe('the console, by someone in a hurry', () => {
   })
 
   it('has no page longer than four screens of a phone before more is asked for, and one line of header', async () => {
-    const page = await open(browser, service, '/mail', 'anna', { viewport: { width: 390, height: 800 } })
+    const [width, height] = [390, 844]
+    const page = await open(browser, service, '/mail', 'anna', { viewport: { width, height } })
     const paths = [
-      ...[
-        '/mail',
-        '/mail/quotas',
-        '/mail/quotas?label=Trial',
-        '/mail/quotas/1',
-        '/mail/quotas/1?edit=true',
-        '/mail/new',
-      ],
+      ...['/mail', '/mail/quotas', '/mail/quotas?label=Trial', '/mail/quotas/2', '/mail/quotas/2?edit=true'],
+      ...[`/mail/quotas/${own}`, `/mail/quotas/${own}?edit=true`, '/mail/quotas?cap=observe', '/mail/quotas/999999'],
+      ...['/mail/new', '/mail/new?owner=7', `/mail/new?group=${group}`, `/mail/operations/${operation}`],
       ...['/mail/owners/7', '/mail/owners/101', '/mail/groups', `/mail/groups/${group}`, '/mail/changes'],
-      ...['/mail/changes?quotaId=1', '/mail/search?q=Trial', '/mail/operations', '/mail/operations?key=1'],
+      ...['/mail/changes?quotaId=2', '/mail/search?q=Trial', '/mail/operations', '/mail/operations?key=1'],
       ...['/mail/change-sets', '/mail/change-sets/new?label=Trial', `/mail/change-sets/${set}`, '/mail/import'],
       ...['/mail/quotas?deleted=true', '/webhooks', '/sms', '/sms/quotas'],
     ]
@@ -93,10 +99,10 @@ describe('the console, by someone in a hurry', () => {
     for (const path of paths) {
       await page.goto(`${service.url}/admin${path}`)
       await ready(page)
-      const [height = 0, width = 0, header = 0] = await page.evaluate<number[]>(
+      const [tallness = 0, breadth = 0, header = 0] = await page.evaluate<number[]>(
         "[document.documentElement.scrollHeight, document.documentElement.scrollWidth, document.querySelector('main').getBoundingClientRect().top]",
       )
-      if (height > 4 * 800 || width > 390 || header > 64) tall.push([path, height, width, header])
+      if (tallness > 4 * height || breadth > width || header > 64) tall.push([path, tallness, breadth, header])
     }
     expect(tall).toEqual([])
   })
@@ -188,6 +194,15 @@ describe('the console, by someone in a hurry', () => {
       clicks = 0
     }
 
+    it('2: undo what was changed last', async () => {
+      await begin()
+      await click(panel(page, 'Latest changes').getByRole('button', { name: 'Undo' }).first())
+      await click(page.getByRole('dialog').getByRole('button', { name: 'Undo it' }))
+      await page.locator('.announcement').getByText('The change is undone.').waitFor()
+      expect(clicks).toBe(2)
+      expect(await service.call('anna', 'GET', `${QUOTAS}/2`)).toMatchObject({ total: 2028 })
+    })
+
     it('3: why account 7 is refused, and help', async () => {
       await begin()
       await click(panel(page, 'Refused most').getByRole('link', { name: 'Account 7' }))
@@ -240,13 +255,36 @@ describe('the console, by someone in a hurry', () => {
       expect(clicks).toBe(4)
     })
 
-    it('3: who changed a quota in a week, without typing', async () => {
+    it('2: who changed a quota in a week, without typing', async () => {
       await begin()
       await click(link('Changes'))
       await click(button(page, 'This week'))
       await until(page, "document.querySelector('[aria-pressed=true]')?.textContent === 'This week'")
       await page.locator('tbody [data-row]').getByText('anna').first().waitFor()
       expect(clicks).toBe(2)
+    })
+
+    it('4: release the hold of a message, by its key', async () => {
+      await begin()
+      await click(page.getByRole('searchbox'))
+      await page.keyboard.type('held\n')
+      await click(panel(page, 'Operations with this key').locator('[data-row-link]'))
+      await click(button(page, 'Release'))
+      await click(page.getByRole('dialog').getByRole('button', { name: 'Release' }))
+      await heading(page, 'Operation released').waitFor()
+      expect(clicks).toBe(4)
+    })
+
+    it('5: stop a quota for now', async () => {
+      await begin()
+      await click(link('Quotas'))
+      await heading(page, 'Mail quotas').waitFor()
+      await click(page.locator('[data-row-link]').first())
+      await click(button(page, 'More'))
+      await click(button(page, 'Disable'))
+      await click(page.getByRole('dialog').getByRole('button', { name: 'Disable' }))
+      await page.locator('.announcement').getByText('is disabled.').waitFor()
+      expect(clicks).toBe(5)
     })
   })
 

@@ -328,7 +328,7 @@ describe('the console', () => {
       await expectText(page, 'Next resets', 'Asia/Tokyo')
       await expectText(page, 'Settings and usage', '300 left of 1,500 · 1,200 used')
       await page.goto(`${service.url}/admin/mail/owners/22`)
-      await page.getByText('made with 1,500, 1,200 used already').waitFor()
+      await page.getByText('created with 1,500, 1,200 used already').waitFor()
     })
 
     it('are deleted and restored, disabled and enabled, and reset, each after a confirmation', async () => {

@@ -48,13 +48,10 @@ const MOST_HIGH = 4
  * How high an axis must reach. A day of refused attempts, which repeat, would make all others invisible: it is cut.
  * @param bars of each bar, the lowest part and the whole
  */
-export function highestOf(bars: readonly { readonly low: number; readonly high: number }[]): {
-  readonly highest: number
-  readonly isCut: boolean
-} {
+export function highestOf(bars: readonly { readonly low: number; readonly high: number }[]): number {
   const [low, high] = (['low', 'high'] as const).map((name) => Math.max(0, ...bars.map((bar) => bar[name])))
   const most = (low ?? 0) * MOST_HIGH
-  return most > 0 && (high ?? 0) > most ? { highest: most, isCut: true } : { highest: high ?? 0, isCut: false }
+  return most > 0 ? Math.min(most, high ?? 0) : (high ?? 0)
 }
 
 /** A limit that is further above the bars than this many times is told beside the chart, not drawn in it. */

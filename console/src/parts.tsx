@@ -733,12 +733,42 @@ export function Table<Row>({
           })}
         </tbody>
       </table>
-      {!all && rows.length > FEW[as] && (
-        <button type="button" className="on-phone" onClick={() => setAll(true)}>
-          Show {amount(rows.length - FEW[as])} more<span className="visually-hidden"> of: {caption}</span>
-        </button>
-      )}
+      {!all && <ShowRest of={caption} count={rows.length - FEW[as]} onShow={() => setAll(true)} />}
     </>
+  )
+}
+
+/** A list; a phone shows its beginning. */
+export function FewOnPhone({
+  of,
+  className,
+  children,
+}: {
+  /** The accessible name. */
+  of: string
+  className: string
+  /** Its items. */
+  children: readonly ReactNode[]
+}): ReactNode {
+  const [all, setAll] = useState(false)
+  return (
+    <>
+      <ul className={all ? className : `${className} few-part`} aria-label={of}>
+        {children}
+      </ul>
+      {!all && <ShowRest of={of} count={children.length - FEW.part} onShow={() => setAll(true)} />}
+    </>
+  )
+}
+
+/** The button of a phone that shows what a list holds beyond its beginning. */
+function ShowRest({ of, count, onShow }: { of: string; count: number; onShow: () => void }): ReactNode {
+  return (
+    count > 0 && (
+      <button type="button" className="on-phone" onClick={onShow}>
+        Show {amount(count)} more<span className="visually-hidden"> of: {of}</span>
+      </button>
+    )
   )
 }
 
@@ -783,7 +813,7 @@ export function OwnerLink({ channel, owner, row, children }: LinkProps & { owner
 export function GroupLink({ channel, id, row, children }: LinkProps & { id: number }): ReactNode {
   return (
     <Link to="/$channel/groups/$id" params={{ channel, id: String(id) }} search={{}} {...marked(row)}>
-      {children ?? `Group ${id}`}
+      {children ?? <span className="unbroken">Group {id}</span>}
     </Link>
   )
 }
@@ -910,6 +940,7 @@ export function Confirm({
   onClose,
   children,
   ready = true,
+  onUnready,
 }: {
   title: string
   /** The text of the button. */
@@ -920,6 +951,8 @@ export function Confirm({
   children: ReactNode
   /** Is the dialog's form complete? */
   ready?: boolean
+  /** The form was sent before it was complete. */
+  onUnready?: () => void
 }): ReactNode {
   const [error, setError] = useState<unknown>()
   const [busy, setBusy] = useState(false)
@@ -929,7 +962,9 @@ export function Confirm({
     event.preventDefault()
     if (busy) return
     if (!ready) {
-      form.current?.querySelector<HTMLElement>('[aria-invalid="true"]')?.focus()
+      onUnready?.()
+      const wrong = form.current?.querySelector<HTMLElement>('[aria-invalid="true"]')
+      ;(wrong ?? form.current?.querySelector<HTMLElement>('input, textarea'))?.focus()
       return
     }
     setBusy(true)

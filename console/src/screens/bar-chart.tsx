@@ -63,12 +63,13 @@ export function BarChart({
     observer.observe(chart)
     return () => observer.disconnect()
   }, [])
-  const { highest, isCut } = highestOf(
+  const highest = highestOf(
     bars.map(({ parts, returned = 0 }) => ({ low: Math.max(parts[0]?.size ?? 0, returned), high: sizeOf(parts) })),
   )
   const line = limit !== undefined && fitsAbove(limit.size, highest) ? limit : undefined
   const ticks = ticksTo(Math.max(highest, line?.size ?? 0))
   const top = ticks.at(-1) ?? 1
+  const isCut = (parts: Bar['parts']): boolean => sizeOf(parts) > top
   const left = Math.max(...ticks.map((tick) => amount(tick).length)) * DIGIT_WIDTH + 8
   const wide = (width - left) / bars.length
   const gap = Math.min(3, wide / 4)
@@ -161,7 +162,7 @@ export function BarChart({
                     )
                   )
                 })}
-                {sizeOf(parts) > top && <path d={`M${x + wide / 2} ${TOP - 9}l4 6h-8z`} className="bar-refused" />}
+                {isCut(parts) && <path d={`M${x + wide / 2} ${TOP - 9}l4 6h-8z`} className="bar-refused" />}
                 {returned > 0 && (
                   <rect
                     x={x + wide / 3}
@@ -195,7 +196,7 @@ export function BarChart({
       </p>
       <p id={`${id}sum`} className={chosen === undefined ? 'muted' : 'visually-hidden'}>
         {sum}
-        {isCut && ' Where ▲ stands, more was refused than the picture has room for.'}
+        {bars.some(({ parts }) => isCut(parts)) && ' Where ▲ stands, more was refused than the picture has room for.'}
         {limit !== undefined && line === undefined && ` Far below the ${limit.text}.`}
       </p>
       <p id={`${id}keys`} className="visually-hidden">

@@ -14,6 +14,7 @@ import {
   Dialog,
   Csv,
   Field,
+  FewOnPhone,
   Filtering,
   Loaded,
   NumberField,
@@ -51,7 +52,11 @@ export function ChangeTable({
       rows={rows}
       idOf={({ id }) => id}
       columns={[
-        { head: 'When', cell: ({ at }) => <Time at={at} exact={!brief} relative={brief} /> },
+        {
+          head: 'When',
+          cell: ({ at }) => <Time at={at} exact={!brief} relative={brief} />,
+          ...(brief && { className: 'unbroken' }),
+        },
         { head: 'Who', cell: ({ actor }) => <b>{actor}</b>, className: 'name' },
         ...(quotas
           ? [
@@ -167,7 +172,7 @@ function FromTo({ was, is, ahead = false }: { was: string; is: string; ahead?: b
 /** The recent changes of an owner's quotas, newest first, one sentence each. */
 export function LatelyChanged({ client, rows }: { client: ChannelClient; rows: readonly Change[] }): ReactNode {
   return (
-    <ul className="lately">
+    <FewOnPhone of="Changed lately" className="lately">
       {rows.map((change) => (
         <li key={change.id}>
           <span>
@@ -177,12 +182,12 @@ export function LatelyChanged({ client, rows }: { client: ChannelClient; rows: r
           {canUndo(change) && <Undo client={client} change={change} known={rows} />}
         </li>
       ))}
-    </ul>
+    </FewOnPhone>
   )
 }
 
 const DEEDS: Readonly<Record<Change['action'], string>> = {
-  create: 'made',
+  create: 'created',
   update: 'changed',
   delete: 'deleted',
   restore: 'restored',

@@ -160,6 +160,7 @@ function GroupForm({
   const [isDefault, setDefault] = useState(group?.default ?? false)
   const [key] = useState(newKey)
   const [error, setError] = useState<unknown>()
+  const [tried, setTried] = useState(false)
   const known = useQuery({
     queryKey: [client.name, 'group', group?.parentId],
     queryFn: ({ signal }) => client.group(group?.parentId ?? 0, signal),
@@ -177,6 +178,7 @@ function GroupForm({
       title={group === undefined ? 'New group' : `Edit group ${group.name}`}
       verb={group === undefined ? 'Create group' : 'Save'}
       ready={name.trim() !== ''}
+      onUnready={() => setTried(true)}
       onClose={onClose}
       act={async () => {
         const saved = await (
@@ -197,7 +199,7 @@ function GroupForm({
     >
       <Field
         label="Name"
-        error={name.trim() === '' ? 'a name' : refused['name']}
+        error={tried && name.trim() === '' ? 'a name' : refused['name']}
         hint="a domain, a plan, a customer; unlike those of the others"
       >
         {(ids) => <input {...ids} value={name} maxLength={120} onChange={(event) => setName(event.target.value)} />}
@@ -399,7 +401,7 @@ function GroupBody({ client, group, search }: { client: ChannelClient; group: Gr
                 },
                 { head: 'Why', cell: ({ code }) => REASONS[code] },
                 { head: 'Times', cell: ({ count }) => amount(count), className: 'number' },
-                { head: 'Last', cell: ({ lastAt }) => <Time at={lastAt} ago /> },
+                { head: 'Last', cell: ({ lastAt }) => <Time at={lastAt} ago />, folds: true },
               ]}
             />
           )}
@@ -622,27 +624,29 @@ function GroupHistory({ client, id }: { client: ChannelClient; id: number }): Re
     queryFn: ({ signal }) => client.groupChanges(id, signal),
   })
   return (
-    <Panel title="Changes" hint="Of its settings and members, newest first.">
-      <Loaded of={changes} isEmpty={(rows) => rows.length === 0} empty="Nobody has changed it.">
-        {(rows) => (
-          <Table
-            caption="Changes of the group, newest first"
-            rows={rows}
-            idOf={({ id: change }) => change}
-            columns={[
-              { head: 'When', cell: ({ at }) => <Time at={at} exact /> },
-              { head: 'Who', cell: ({ actor }) => <b>{actor}</b>, className: 'name' },
-              {
-                head: 'What',
-                cell: (change) =>
-                  isOfMembers(change) ? <Moves client={client} change={change} /> : <Difference change={change} />,
-                className: 'wide',
-              },
-            ]}
-          />
-        )}
-      </Loaded>
-    </Panel>
+    <FoldedOnPhone value>
+      <Panel title="Changes" hint="Of its settings and members, newest first.">
+        <Loaded of={changes} isEmpty={(rows) => rows.length === 0} empty="Nobody has changed it.">
+          {(rows) => (
+            <Table
+              caption="Changes of the group, newest first"
+              rows={rows}
+              idOf={({ id: change }) => change}
+              columns={[
+                { head: 'When', cell: ({ at }) => <Time at={at} exact /> },
+                { head: 'Who', cell: ({ actor }) => <b>{actor}</b>, className: 'name' },
+                {
+                  head: 'What',
+                  cell: (change) =>
+                    isOfMembers(change) ? <Moves client={client} change={change} /> : <Difference change={change} />,
+                  className: 'wide',
+                },
+              ]}
+            />
+          )}
+        </Loaded>
+      </Panel>
+    </FoldedOnPhone>
   )
 }
 

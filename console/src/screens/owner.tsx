@@ -145,7 +145,11 @@ export function OwnerScreen({ client, owner }: { client: ChannelClient; owner: n
           )}
         </Loaded>
       </Panel>
-      {summary.data !== undefined && <InGroup client={client} owner={owner} groupId={inGroup} />}
+      {summary.data !== undefined && (
+        <FoldedOnPhone value>
+          <InGroup client={client} owner={owner} groupId={inGroup} />
+        </FoldedOnPhone>
+      )}
       {lately.length > 0 && (
         <Panel
           title="Changed lately"

@@ -192,7 +192,9 @@ function Record({ client, quota, editing }: { client: ChannelClient; quota: Quot
       {quota.cap === 'observe' && quota.owner !== 0 && <Watched client={client} quota={quota} />}
       {quota.quotaType === 2 && <NextResets quota={quota} />}
       {quota.quotaType !== 3 && (
-        <PassedThresholds client={client} of={{ quotaId: quota.id }} expected={quota.thresholds?.length !== 0} />
+        <FoldedOnPhone value>
+          <PassedThresholds client={client} of={{ quotaId: quota.id }} expected={quota.thresholds?.length !== 0} />
+        </FoldedOnPhone>
       )}
     </>
   )

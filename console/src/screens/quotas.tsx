@@ -81,7 +81,7 @@ export function Whose({
 export function NextEvent({ quota: { cycleResetAt, expireAt, quotaType } }: { quota: Quota }): ReactNode {
   const endsFirst = expireAt !== null && (cycleResetAt === null || expireAt <= cycleResetAt)
   const at = endsFirst ? expireAt : cycleResetAt
-  if (at === null) return <span className="muted">{quotaType === 3 ? 'rolls on' : 'never'}</span>
+  if (at === null) return <span className="muted unbroken">{quotaType === 3 ? 'rolls on' : 'never'}</span>
   return (
     <>
       <span className="muted">{endsFirst ? 'ends' : 'resets'}</span> <Time at={at} />

@@ -119,7 +119,10 @@ export function NearTheLimit({ client }: { client: ChannelClient }): ReactNode {
                   head: 'Passed',
                   cell: ({ threshold, since }) => (
                     <>
-                      <b className="unbroken">{threshold} %</b> <Time at={since} relative />
+                      <b className="unbroken">{threshold} %</b>{' '}
+                      <span className="unbroken">
+                        <Time at={since} relative />
+                      </span>
                     </>
                   ),
                 },

@@ -46,7 +46,7 @@ export function TryCap({
     onSuccess: (tried) => announce(sentenceOf(tried)),
   })
   return (
-    <div>
+    <div className="trial">
       <button
         type="button"
         aria-disabled={trial.isPending}
