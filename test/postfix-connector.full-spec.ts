@@ -504,7 +504,7 @@ describe('the connector', () => {
       KEY_SECRET: 'short',
       CONTACT: 'grüße@example.org',
       MAX_CONNECTIONS: '0',
-      ACCOUNTS_DATABASE_URL: 'postgres://x/y',
+      ACCOUNTS_DATABASE_URL: 'oracle://x/y',
     })
     expect(await broken.exited).toBe(1)
     for (const name of [
