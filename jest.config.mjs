@@ -1,4 +1,5 @@
 import { readdirSync, readFileSync } from 'node:fs'
+import { findAccountSources } from './scripts/account-sources.mjs'
 import { findGalera } from './scripts/galera.mjs'
 import { findGroupReplication } from './scripts/group-replication.mjs'
 import { findChromium } from './scripts/chromium.mjs'
@@ -29,6 +30,7 @@ export default {
     ...(findGroupReplication() === undefined ? ['/group-replication\\.'] : []),
     // The connector is tried with a real Postfix, where one can be run.
     ...(findPostfix() === undefined ? ['/postfix(-milter)?\\.slow'] : []),
+    ...(findAccountSources() === undefined || findPostfix() === undefined ? ['/mail-accounts\\.'] : []),
     // Files are opened in a spreadsheet, where there is one.
     ...(findCalc() === undefined ? ['/spreadsheet\\.'] : []),
     // The senders in other languages run where their interpreters are.

@@ -18,6 +18,7 @@ import { mkdtempSync, readFileSync, rmSync, statfsSync } from 'node:fs'
 import { freemem, tmpdir } from 'node:os'
 import { join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { findAccountSources } from './account-sources.mjs'
 import { findGalera } from './galera.mjs'
 import { findChromium } from './chromium.mjs'
 import { findGroupReplication } from './group-replication.mjs'
@@ -133,6 +134,11 @@ async function main() {
       findCalc() === undefined
         ? 'LibreOffice Calc: not installed; exports were not opened and saved in it'
         : 'LibreOffice Calc: opened and saved exports',
+    )
+    console.log(
+      findAccountSources() === undefined || findPostfix() === undefined
+        ? 'PostgreSQL, slapd or Postfix: not installed; accounts from PostgreSQL and LDAP were not tried'
+        : 'PostgreSQL and slapd: sources of accounts, each away for a while',
     )
     console.log(
       findInterpreters() === undefined

@@ -578,7 +578,7 @@ describe('the connector', () => {
       NULL_SENDER: 'free',
       LOCAL_DOMAINS: 'example.org ann@example.org',
       TEXTS_FILE: texts,
-      ACCOUNTS_DATABASE_URL: 'postgres://x/y',
+      ACCOUNTS_DATABASE_URL: 'oracle://x/y',
     })
     expect(await broken.exited).toBe(1)
     for (const name of [

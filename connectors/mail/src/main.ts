@@ -1,8 +1,10 @@
 import { readFile } from 'node:fs/promises'
 import type { AddressInfo, Socket } from 'node:net'
 import { join } from 'node:path'
+import { databaseOf } from './core/account-database.js'
+import { DirectorySource } from './core/account-directory.js'
 import { AccountFile } from './core/account-file.js'
-import { AccountQuery } from './core/account-query.js'
+import { AccountQuery, type AccountSource } from './core/account-query.js'
 import { firstOf } from './core/accounts.js'
 import { Desk } from './core/desk.js'
 import { DoubtFile } from './core/doubt-file.js'
@@ -28,19 +30,16 @@ async function serve(settings: Settings): Promise<void> {
   const metrics = new Metrics()
   const { log, close: closeLog } = openLog(settings.logLevel, () => metrics.linesDropped.inc())
 
-  const { accountsFile, accountsDatabase, stateDirectory } = settings
+  const { accountsFile, stateDirectory } = settings
   const copy = stateDirectory === undefined ? `${accountsFile}.good` : join(stateDirectory, 'accounts')
   const file = accountsFile === undefined ? undefined : await openAccounts(accountsFile, copy, log)
-  const query =
-    accountsDatabase === undefined
-      ? undefined
-      : new AccountQuery(accountsDatabase.url, accountsDatabase.query, accountsDatabase.cacheMs)
+  const queries = sourcesOf(settings).map((source) => new AccountQuery(source, settings.accountsCacheMs))
   if (file !== undefined) {
     metrics.read('accounts', 'Entries of ACCOUNTS_FILE in force.', () => file.size)
     metrics.read('accounts_stale', '1: ACCOUNTS_FILE cannot be used as it is.', () => Number(file.stale))
   }
   process.on('SIGHUP', () => {
-    query?.forget()
+    for (const query of queries) query.forget()
     void file?.look(true)
   })
 
@@ -50,7 +49,7 @@ async function serve(settings: Settings): Promise<void> {
   const secret = async (): Promise<string> => settings.keySecret ?? `keys of ${await token()}`
   const doubtFile = stateDirectory === undefined ? undefined : new DoubtFile(stateDirectory, log, metrics)
   const doubts = new Doubts(spending.client, log, metrics, doubtFile, Date.now)
-  const accounts = firstOf([file, query].filter((source) => source !== undefined))
+  const accounts = firstOf(file === undefined ? queries : [file, ...queries])
   const { rules, maxConnections } = settings
   const exemptions = new Exemptions(rules)
   const judge = new Judge(rules, exemptions, accounts, spending, doubts, secret, Date.now)
@@ -82,7 +81,7 @@ async function serve(settings: Settings): Promise<void> {
     file?.close()
     await Promise.all([policy?.close(), milter?.close(), http?.close()])
     await doubts.close(DOUBTS_GRACE_MS)
-    await query?.close()
+    await Promise.all(queries.map((query) => query.close()))
     operations?.closeAllConnections()
     log.info('the end')
     await closeLog()
@@ -111,6 +110,18 @@ async function openAccounts(path: string, copy: string, log: Log): Promise<Accou
   } catch (error) {
     throw new SettingsError(`ACCOUNTS_FILE ${path}: ${(error as Error).message}\n`)
   }
+}
+
+/** The places that are asked for accounts, in order. */
+function sourcesOf({ accountsDatabase, accountsDirectory }: Settings): AccountSource[] {
+  const sources: AccountSource[] = []
+  try {
+    if (accountsDatabase !== undefined) sources.push(databaseOf(accountsDatabase.url, accountsDatabase.query))
+  } catch (error) {
+    throw new SettingsError(`ACCOUNTS_DATABASE_URL: ${(error as Error).message}\n`)
+  }
+  if (accountsDirectory !== undefined) sources.push(new DirectorySource(accountsDirectory))
+  return sources
 }
 
 /** The token. A token file is read for each request, so that it can be replaced. */

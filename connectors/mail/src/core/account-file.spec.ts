@@ -4,7 +4,8 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import pino from 'pino'
 import { AccountFile, AccountTable, MAX_PATTERNS } from './account-file.js'
-import type { Payer } from './accounts.js'
+import { type Payer, payerOf } from './accounts.js'
+import type { Question } from './question.js'
 
 const sasl = (name: string): Payer => ({ kind: 'sasl', name })
 const network = (name: string): Payer => ({ kind: 'network', name })
@@ -53,6 +54,15 @@ ann	8
     ['ann@example.org', undefined],
   ])('maps the address %s to %s, the narrowest network first', async (name, account) => {
     expect(await table.find(network(name))).toBe(account)
+  })
+
+  it('finds a login in either form of Unicode, with its letters whole or composed', async () => {
+    const names = ['J\u00f6rg@example.org', 'Jo\u0308rg@example.org']
+    for (const written of names)
+      for (const saslUsername of names) {
+        const question = { saslUsername, sender: '', clientAddress: '' } as Question
+        expect(await AccountTable.parse(`${written} 7`).find(payerOf(question, 'none'))).toBe(7)
+      }
   })
 
   it('names every mistake with its line', () => {

@@ -1,7 +1,7 @@
 import { readFile, stat } from 'node:fs/promises'
 import { BlockList, isIP } from 'node:net'
 import { RE2JS, RE2JSSyntaxException } from 're2js'
-import { isAccountId, MAX_SENDER_LENGTH, type Accounts, type Payer } from './accounts.js'
+import { accountIdOf, MAX_SENDER_LENGTH, type Accounts, type Payer } from './accounts.js'
 import type { Log } from './log.js'
 import { replaceFile } from './replace-file.js'
 
@@ -16,7 +16,7 @@ const LOOK_EVERY_MS = 2_000
 
 /** The entries of a file: addresses first, then domains, patterns in file order, and networks, narrowest first. */
 export class AccountTable implements Accounts {
-  /** Addresses, and domains with their `@`, in lower case. */
+  /** Addresses, and domains with their `@`, in lower case and Unicode's form NFC. */
   private readonly names = new Map<string, number>()
   private readonly patterns: { readonly pattern: RE2JS; readonly account: number }[] = []
   private readonly networks: { readonly list: BlockList; readonly prefix: number; readonly account: number }[] = []
@@ -37,10 +37,11 @@ export class AccountTable implements Accounts {
       const trimmed = line.trim()
       if (trimmed === '' || trimmed.startsWith('#')) continue
       // Not at the first blank: a pattern may contain blanks.
-      const [sender, id] = cutAtLastBlank(trimmed)
+      const [sender, id] = cutAtLastBlank(trimmed.normalize())
       try {
-        if (!/^\d{1,16}$/.test(id) || !isAccountId(Number(id))) throw new Error('no account id at its end')
-        table.add(sender.toLowerCase(), sender, Number(id))
+        const account = accountIdOf(id)
+        if (account === undefined) throw new Error('no account id at its end')
+        table.add(sender.toLowerCase(), sender, account)
       } catch (error) {
         // Its message would repeat the pattern.
         const message = error instanceof RE2JSSyntaxException ? error.getDescription() : (error as Error).message

@@ -1,50 +1,54 @@
-import { createPool, type Pool, type RowDataPacket } from 'mysql2/promise'
-import { type Accounts, isAccountId, MAX_SENDER_LENGTH, type Payer } from './accounts.js'
+import { accountIdOf, type Accounts, MAX_SENDER_LENGTH, type Payer } from './accounts.js'
+import { wordsOf } from './spending.js'
 
-const CONNECTIONS = 10
-/** The maximum number of lookups that wait for a connection; further ones fail at once. */
-const QUEUE = 1_000
-/** The timeout of a connection attempt, and then of the query. */
-const TIMEOUT_MS = 1_500
+/** The timeout of a connection attempt, and of a question. */
+export const TIMEOUT_MS = 1_500
+/** The maximum number of lookups at a time; further ones fail at once. */
+const MAX_AT_ONCE = 1_000
 const MAX_CACHED = 10_000
 
-/**
- * Reads accounts from a database of mail accounts (MySQL, MariaDB). The query gets `:user`, the whole name in lower
- * case, and its parts `:local` and `:domain`, as parameters; the first column of its one row is the account.
- */
+/** The parts of a name, which queries and filters refer to. */
+export const PARTS = ['user', 'local', 'domain'] as const
+/** The whole name, in the case in which it was given, and what is before and after its last `@`. */
+export type Name = Readonly<Record<(typeof PARTS)[number], string>>
+
+/** A value as a source gives it. */
+export type Found = string | number | Buffer | null | undefined
+
+/** A place that is asked about each name, and compares it: a database, or a directory. */
+export interface AccountSource {
+  /**
+   * @returns what it has for the name: an account, or nothing
+   * @throws Error if it has no answer within `TIMEOUT_MS`
+   */
+  ask(name: Name): Promise<readonly Found[]>
+  close(): Promise<void>
+}
+
+/** The accounts of a source, whose answers are cached. */
 export class AccountQuery implements Accounts {
-  private readonly pool: Pool
   /** Oldest first. */
   private readonly cache = new Map<string, { readonly account: number | undefined; readonly until: number }>()
+  private atOnce = 0
 
   /**
    * @param now milliseconds since an arbitrary moment
    * @param cacheMs how long a result is valid, also if there is no account
    */
   constructor(
-    url: string,
-    private readonly query: string,
+    private readonly source: AccountSource,
     private readonly cacheMs: number,
     private readonly now: () => number = () => performance.now(),
-  ) {
-    this.pool = createPool({
-      uri: url.replace(/^mariadb:/, 'mysql:'),
-      connectionLimit: CONNECTIONS,
-      queueLimit: QUEUE,
-      connectTimeout: TIMEOUT_MS,
-      namedPlaceholders: true,
-      supportBigNumbers: true,
-    })
-  }
+  ) {}
 
   async find({ name }: Payer): Promise<number | undefined> {
-    if (name === '' || name.length > MAX_SENDER_LENGTH) return undefined
-    const user = name.toLowerCase()
-    const cached = this.cache.get(user)
+    // PostgreSQL takes no NUL; no login has one.
+    if (name === '' || name.length > MAX_SENDER_LENGTH || name.includes('\0')) return undefined
+    const cached = this.cache.get(name)
     if (cached !== undefined && cached.until > this.now()) return cached.account
-    const account = await this.ask(user)
-    this.cache.delete(user)
-    this.cache.set(user, { account, until: this.now() + this.cacheMs })
+    const account = await this.ask(name)
+    this.cache.delete(name)
+    this.cache.set(name, { account, until: this.now() + this.cacheMs })
     const [oldest] = this.cache.keys()
     if (this.cache.size > MAX_CACHED && oldest !== undefined) this.cache.delete(oldest)
     return account
@@ -56,30 +60,32 @@ export class AccountQuery implements Accounts {
   }
 
   async close(): Promise<void> {
-    await this.pool.end().catch(() => undefined)
+    await this.source.close().catch(() => undefined)
   }
 
   private async ask(user: string): Promise<number | undefined> {
+    if (this.atOnce >= MAX_AT_ONCE) throw new Error(`more than ${MAX_AT_ONCE} lookups at a time`)
     const at = user.lastIndexOf('@')
     const parts = { user, local: at === -1 ? user : user.slice(0, at), domain: at === -1 ? '' : user.slice(at + 1) }
-    const rows = await this.rows(parts)
-    if (rows.length > 1) throw new Error(`the query finds ${rows.length} rows for one sender`)
-    const [value] = Object.values(rows[0] ?? {}) as unknown[]
-    if (value === undefined || value === null) return undefined
-    if (!isAccountId(Number(value))) throw new Error('the query finds what is no account id')
-    return Number(value)
-  }
-
-  private async rows(parts: Record<string, string>): Promise<RowDataPacket[]> {
-    const connection = await this.pool.getConnection()
+    let values: readonly Found[]
+    this.atOnce += 1
     try {
-      const [rows] = await connection.execute<RowDataPacket[]>({ sql: this.query, timeout: TIMEOUT_MS }, parts)
-      connection.release()
-      return rows
+      values = await this.source.ask(parts)
     } catch (error) {
-      // After a timeout, the next query would get this one's result.
-      connection.destroy()
-      throw error
+      // A source may repeat the name.
+      const hidden = [parts.user, parts.local].filter((part) => part !== '')
+      throw new Error(
+        hidden.reduce((words, part) => words.replaceAll(part, '…'), wordsOf(error)),
+        { cause: error },
+      )
+    } finally {
+      this.atOnce -= 1
     }
+    if (values.length > 1) throw new Error(`there are ${values.length} accounts for one sender`)
+    const [value] = values
+    if (value === undefined || value === null) return undefined
+    const account = accountIdOf(String(value))
+    if (account === undefined) throw new Error('what is found for a sender is no account id')
+    return account
   }
 }

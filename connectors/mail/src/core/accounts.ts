@@ -6,7 +6,7 @@ export const MAX_SENDER_LENGTH = 320
 /** The payer of a message, as the mail server identifies it. */
 export interface Payer {
   readonly kind: 'sasl' | 'sender' | 'network'
-  /** A login, an address of the envelope, or an IP address; empty if there is none. */
+  /** A login, an address of the envelope, or an IP address, in Unicode's form NFC; empty if there is none. */
   readonly name: string
 }
 
@@ -24,10 +24,11 @@ export interface Accounts {
  * @param otherwise the payer of messages without a login
  */
 export function payerOf(question: Question, otherwise: 'none' | 'sender' | 'network'): Payer {
-  if (question.saslUsername !== '' || otherwise === 'none') return { kind: 'sasl', name: question.saslUsername }
+  const { saslUsername, sender, clientAddress } = question
+  if (saslUsername !== '' || otherwise === 'none') return { kind: 'sasl', name: saslUsername.normalize() }
   return otherwise === 'sender'
-    ? { kind: 'sender', name: question.sender }
-    : { kind: 'network', name: question.clientAddress }
+    ? { kind: 'sender', name: sender.normalize() }
+    : { kind: 'network', name: clientAddress }
 }
 
 /** The first source that knows the payer. */
@@ -45,4 +46,9 @@ export function firstOf(sources: readonly Accounts[]): Accounts {
 
 export function isAccountId(id: number): boolean {
   return Number.isSafeInteger(id) && id >= 1
+}
+
+/** The account id that a text is; undefined if it is none. */
+export function accountIdOf(text: string): number | undefined {
+  return /^\d{1,16}$/.test(text) && isAccountId(Number(text)) ? Number(text) : undefined
 }

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { domainToASCII, fileURLToPath } from 'node:url'
+import { type Directory, filterOf } from './account-directory.js'
 import { LOG_LEVELS, type LogLevel } from './log.js'
 import type { Rules } from './judge.js'
 import type { Address } from './listen.js'
@@ -22,7 +23,10 @@ export interface Settings {
   readonly http: { readonly listen: Address; readonly token: string } | undefined
   readonly metrics: Address | undefined
   readonly accountsFile: string | undefined
-  readonly accountsDatabase: { readonly url: string; readonly query: string; readonly cacheMs: number } | undefined
+  readonly accountsDatabase: { readonly url: string; readonly query: string } | undefined
+  readonly accountsDirectory: Directory | undefined
+  /** How long answers of the database and the directory are valid. */
+  readonly accountsCacheMs: number
   /** Keeps doubts over an end of the process; undefined: they are in memory. */
   readonly stateDirectory: string | undefined
   readonly rules: Rules
@@ -68,6 +72,37 @@ export function readSettings(environment: Environment): Settings {
   const secretFrom = (name: string): string | undefined =>
     given(name) ?? read(`${name}_FILE`, given(`${name}_FILE`), (path) => readFileSync(path, 'utf8').trim())
   const required = (names: string): void => void mistakes.push(`${names} is required`)
+  const has = (name: string): boolean => given(name) !== undefined || given(`${name}_FILE`) !== undefined
+  /** A setting that needs others, and those that it may have; without it, none of them has an effect. */
+  const together = (name: string, needed: readonly string[], possible: readonly string[] = []): void => {
+    if (has(name)) for (const one of needed.filter((other) => !has(other))) required(`${one}, beside ${name},`)
+    else for (const one of [...needed, ...possible].filter(has)) mistakes.push(`${one} has no effect without ${name}`)
+  }
+  const readDirectory = (): Directory | undefined => {
+    const LDAP = 'ACCOUNTS_LDAP_'
+    const named = (...names: string[]): string[] => names.map((name) => LDAP + name)
+    const url = read(`${LDAP}URL`, given(`${LDAP}URL`), urlOf('ldap:', 'ldaps:'))
+    const filter = read(`${LDAP}FILTER`, given(`${LDAP}FILTER`), ldapFilterOf)
+    const startTls = oneOf(`${LDAP}STARTTLS`, ['true', 'false'], 'false') === 'true'
+    const ca = read(`${LDAP}CA_FILE`, given(`${LDAP}CA_FILE`), (path) => readFileSync(path, 'utf8'))
+    const [dn, password] = [given(`${LDAP}BIND_DN`), secretFrom(`${LDAP}PASSWORD`)]
+    together(`${LDAP}URL`, named('BASE', 'FILTER', 'ATTRIBUTE'), named('STARTTLS', 'CA_FILE', 'BIND_DN'))
+    together(`${LDAP}BIND_DN`, named('PASSWORD'))
+    if (url?.startsWith('ldaps:') === true && startTls) mistakes.push(`${LDAP}STARTTLS is for ldap:// alone`)
+    if (url?.startsWith('ldap:') === true && !startTls && ca !== undefined)
+      mistakes.push(`${LDAP}CA_FILE has no effect without ldaps:// or ${LDAP}STARTTLS`)
+    return url === undefined
+      ? undefined
+      : {
+          url,
+          startTls,
+          ca,
+          bind: dn === undefined ? undefined : { dn, password: password ?? '' },
+          base: given(`${LDAP}BASE`) ?? '',
+          filter: filter ?? '',
+          attribute: given(`${LDAP}ATTRIBUTE`) ?? '',
+        }
+  }
 
   const quotaUrl = read('QUOTA_URL', given('QUOTA_URL'), urlOf('http:', 'https:'))
   if (given('QUOTA_URL') === undefined) required('QUOTA_URL')
@@ -77,14 +112,12 @@ export function readSettings(environment: Environment): Settings {
 
   const accountsFile = given('ACCOUNTS_FILE')
   const databaseUrl = secretFrom('ACCOUNTS_DATABASE_URL')
-  const url = read('ACCOUNTS_DATABASE_URL', databaseUrl, urlOf('mysql:', 'mariadb:'))
-  const query = given('ACCOUNTS_QUERY')
-  if (accountsFile === undefined && databaseUrl === undefined)
-    required('one of ACCOUNTS_FILE and ACCOUNTS_DATABASE_URL')
-  if (databaseUrl !== undefined && query === undefined) required('ACCOUNTS_QUERY, beside ACCOUNTS_DATABASE_URL,')
-  if (query !== undefined && !/:(?:user|local|domain)\b/.test(query))
-    mistakes.push('ACCOUNTS_QUERY must name :user, :local or :domain')
-  const cacheMs = integer('ACCOUNTS_CACHE_SECONDS', 0, 86_400, 60) * 1_000
+  const url = read('ACCOUNTS_DATABASE_URL', databaseUrl, urlOf('mysql:', 'mariadb:', 'postgresql:', 'postgres:'))
+  const query = read('ACCOUNTS_QUERY', given('ACCOUNTS_QUERY'), namingSender)
+  together('ACCOUNTS_DATABASE_URL', ['ACCOUNTS_QUERY'])
+  const accountsDirectory = readDirectory()
+  if (accountsFile === undefined && databaseUrl === undefined && given('ACCOUNTS_LDAP_URL') === undefined)
+    required('one of ACCOUNTS_FILE, ACCOUNTS_DATABASE_URL and ACCOUNTS_LDAP_URL')
 
   const httpListen = address('HTTP_LISTEN', 'off')
   const httpToken = read('HTTP_TOKEN', secretFrom('HTTP_TOKEN'), secretOf)
@@ -104,7 +137,9 @@ export function readSettings(environment: Environment): Settings {
     http: httpListen === undefined ? undefined : { listen: httpListen, token: httpToken ?? '' },
     metrics: address('METRICS_LISTEN', '127.0.0.1:10041'),
     accountsFile,
-    accountsDatabase: url === undefined || query === undefined ? undefined : { url, query, cacheMs },
+    accountsDatabase: url === undefined || query === undefined ? undefined : { url, query },
+    accountsDirectory,
+    accountsCacheMs: integer('ACCOUNTS_CACHE_SECONDS', 0, 86_400, 60) * 1_000,
     stateDirectory: given('STATE_DIRECTORY'),
     rules: {
       payerWithoutSasl: oneOf('PAYER_WITHOUT_SASL', ['none', 'sender', 'network'], 'none'),
@@ -135,6 +170,20 @@ function urlOf(...protocols: string[]): (text: string) => string {
       throw new Error(`must be a URL that begins with ${protocols.map((one) => `${one}//`).join(' or ')}`)
     return text
   }
+}
+
+function namingSender(text: string): string {
+  if (!/:(?:user|local|domain)\b/.test(text)) throw new Error('must name :user, :local or :domain')
+  return text
+}
+
+function ldapFilterOf(text: string): string {
+  try {
+    filterOf(text, { user: 'user', local: 'local', domain: 'domain' })
+  } catch (error) {
+    throw new Error(`must be a filter (RFC 4515): ${(error as Error).message}`, { cause: error })
+  }
+  return namingSender(text)
 }
 
 function addressOf(text: string): Address {
