@@ -182,7 +182,10 @@ async function applying(page) {
     await route.fulfill({ json: { ...answer, state: 'applying', counts } })
   })
   await page.getByRole('button', { name: 'Refresh' }).click()
-  await page.locator('.progress').getByText(/ left$/).waitFor()
+  await page
+    .locator('.progress')
+    .getByText(/ left$/)
+    .waitFor()
 }
 
 async function applied(page) {

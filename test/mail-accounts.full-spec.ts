@@ -57,7 +57,7 @@ const ask = async (connector: Connector, login: string): Promise<string | undefi
 /** Asks until the message is deferred for that reason, and for no other than that there was no time. */
 const deferredFor = async (connector: Connector, login: string, reason: RegExp): Promise<void> => {
   const postfix = PolicyClient.to(connector.port)
-  while (!connector.log.some(({ error }) => reason.test(String(error ?? ''))))
+  while (!connector.log.some(({ error }) => typeof error === 'string' && reason.test(error)))
     expect(await postfix.ask(message(login))).toMatch(AWAY)
   expect(JSON.stringify(connector.log)).not.toMatch(/user-\d|example\.org/)
 }

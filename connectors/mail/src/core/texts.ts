@@ -38,7 +38,8 @@ export function readTexts(file: string): Texts {
   for (const [n, line] of file.split(/\r?\n/).entries()) {
     if (/^\s*(#|$)/.test(line)) continue
     const wrong = (text: string): void => void mistakes.push(`line ${n + 1}: ${text}`)
-    const [, key = '', text = ''] = /^\s*(\w+)\s*=\s*(.*?)\s*$/.exec(line) ?? []
+    const at = line.indexOf('=')
+    const [key, text] = [line.slice(0, Math.max(at, 0)).trim(), line.slice(at + 1).trim()]
     const name = NAMES.find((one) => one === key)
     if (key === '') wrong('must be NAME = TEXT')
     else if (name === undefined) wrong(`${key} is not known`)

@@ -11,8 +11,8 @@ type Parts = Readonly<Record<string, unknown>>
 type IsLocal = (address: string) => boolean
 
 /**
- * The form for plugins: a flat object. `recipients` are addresses, or their number. `id` names the message, so that asking again charges once; without it, a charge
- * that is not heard of is refunded.
+ * The form for plugins: a flat object. `recipients` are addresses, or their number. `id` names the message, so that
+ * asking again charges once; without it, a charge that is not heard of is refunded.
  * @throws Malformed
  */
 export function questionOfMessage(body: unknown, isLocal: IsLocal): Question {
