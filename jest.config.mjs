@@ -1,5 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { findAccountSources } from './scripts/account-sources.mjs'
+import { findExim } from './scripts/exim.mjs'
 import { findGalera } from './scripts/galera.mjs'
 import { findGroupReplication } from './scripts/group-replication.mjs'
 import { findChromium } from './scripts/chromium.mjs'
@@ -31,6 +32,7 @@ export default {
     // The connector is tried with a real Postfix, where one can be run.
     ...(findPostfix() === undefined ? ['/postfix(-milter)?\\.slow'] : []),
     ...(findAccountSources() === undefined || findPostfix() === undefined ? ['/mail-accounts\\.'] : []),
+    ...(findExim() === undefined ? ['/exim\\.'] : []),
     // Files are opened in a spreadsheet, where there is one.
     ...(findCalc() === undefined ? ['/spreadsheet\\.'] : []),
     // The senders in other languages run where their interpreters are.

@@ -9,6 +9,7 @@
  * TEST_SERVER_ARGS   further options of the throwaway MariaDB, such as `--character-set-server=latin1`
  * REQUIRE_DATABASES  such as `sqlite,mariadb`: fail if one of these cannot be tested
  * REQUIRE_BROWSER    1: fail if there is no Chromium, in which the console is tested
+ * EXIM               the path of Exim's program, if its package is not installed, since it conflicts with that of Postfix
  * CHROMIUM           the path of its executable, if it is not found automatically
  * TMPDIR             the folder for databases and files of the suites; default: in memory if there is room, since no
  *                    suite cuts the power, and a flush to a disk may take milliseconds for each of a million commits
@@ -19,6 +20,7 @@ import { freemem, tmpdir } from 'node:os'
 import { join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { findAccountSources } from './account-sources.mjs'
+import { findExim } from './exim.mjs'
 import { findGalera } from './galera.mjs'
 import { findChromium } from './chromium.mjs'
 import { findGroupReplication } from './group-replication.mjs'
@@ -134,6 +136,11 @@ async function main() {
       findCalc() === undefined
         ? 'LibreOffice Calc: not installed; exports were not opened and saved in it'
         : 'LibreOffice Calc: opened and saved exports',
+    )
+    console.log(
+      findExim() === undefined
+        ? 'Exim: not installed (EXIM names its program), or not run as root; not tried'
+        : 'Exim: in front of the service, by way of the connector',
     )
     console.log(
       findAccountSources() === undefined || findPostfix() === undefined
