@@ -264,6 +264,42 @@ describe('the console, by someone in a hurry', () => {
       expect(clicks).toBe(2)
     })
 
+    it('2: who changed a quota last week, without typing', async () => {
+      await begin()
+      await click(link('Changes'))
+      await heading(page, 'Mail: changes').waitFor()
+      await click(button(page, 'Last week'))
+      await until(page, "document.querySelector('[aria-pressed=true]')?.textContent === 'Last week'")
+      // All changes are of today.
+      await page.getByText('No change matches these filters.').waitFor()
+      expect(clicks).toBe(2)
+    })
+
+    it('4: enforce a cap that only watches', async () => {
+      await begin()
+      await click(link('Caps that only watch'))
+      await heading(page, 'Mail quotas').waitFor()
+      await ready(page)
+      await click(page.locator('[data-row-link]').first())
+      await click(page.getByRole('button', { name: /^Enforce it/ }))
+      await click(page.getByRole('dialog').getByRole('button', { name: 'Enforce it' }))
+      await page.locator('.announcement').getByText('limits from now on.').waitFor()
+      expect(clicks).toBe(4)
+    })
+
+    it('3: restore a deleted quota', async () => {
+      const id = await service.quota(45, { label: 'deleted by mistake' })
+      await service.call('anna', 'DELETE', `${QUOTAS}/${id}`)
+      await begin()
+      await click(link('Quotas'))
+      await heading(page, 'Mail quotas').waitFor()
+      await field(page, 'Status').selectOption('deleted')
+      clicks += 1
+      await click(button(page, `Restore quota ${id}`))
+      await page.locator('.announcement').getByText('is restored').waitFor()
+      expect(clicks).toBe(3)
+    })
+
     it('4: release the hold of a message, by its key', async () => {
       await begin()
       await click(page.getByRole('searchbox'))
