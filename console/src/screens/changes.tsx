@@ -52,11 +52,7 @@ export function ChangeTable({
       rows={rows}
       idOf={({ id }) => id}
       columns={[
-        {
-          head: 'When',
-          cell: ({ at }) => <Time at={at} exact={!brief} relative={brief} />,
-          ...(brief && { className: 'unbroken' }),
-        },
+        { head: 'When', cell: ({ at }) => <Time at={at} exact={!brief} relative={brief} /> },
         { head: 'Who', cell: ({ actor }) => <b>{actor}</b>, className: 'name' },
         ...(quotas
           ? [
