@@ -542,13 +542,12 @@ async function seriesOfConnector() {
   })
   const metrics = async () => (await fetch(`http://127.0.0.1:${metricsPort}/metrics`)).text()
   await until('the connector is there', async () => (await metrics().catch(() => '')) !== '')
-  const socket = connect(port, '127.0.0.1')
-  for (const login of ['ann@example.org', 'bob@example.org']) {
+  const questions = ['ann@example.org', 'bob@example.org'].map((login) => {
     const lines = ['request=smtpd_access_policy', 'protocol_state=END-OF-MESSAGE', `instance=${login}`]
-    lines.push(`sasl_username=${login}`, 'recipient_count=1', 'size=1')
-    socket.write(`${lines.join('\n')}\n\n`)
-  }
-  socket.end('no question\n')
+    return [...lines, `sasl_username=${login}`, 'recipient_count=1', 'size=1', '', ''].join('\n')
+  })
+  // What is malformed ends its connection.
+  for (const said of [...questions, 'no question\n']) connect(port, '127.0.0.1').end(said).resume()
   const counted = ['reason="malformed"} 1', 'recipients_total{answer="defer",reason="unknown_sender"} 1']
   await until('all is counted', async () => {
     const text = await metrics()
