@@ -12,12 +12,15 @@ export type SeriesStep = (typeof SERIES_STEPS)[number]
  */
 export const ALL_OWNERS = 0
 
+/** The index in the order of time, then of owners. */
+export const TOTALS_OF_TIME = ['step', 'beganAt', 'ownerId'] as const
+
 /**
  * The totals of the acts of one step, for each quota and each of its cycles. Of an owner, the row with `quotaId` 0
  * contains only refusals, which belong to no quota. The key is in order of owner and time, so that a series is one
  * range of the table.
  */
-@Index(['step', 'beganAt', 'ownerId'])
+@Index([...TOTALS_OF_TIME])
 export abstract class UsageTotalRow {
   @PrimaryColumn({ ...INTEGER, name: 'owner_id' })
   ownerId!: number

@@ -7,6 +7,7 @@ import type { Instant } from '../../common/instant.js'
 import { firstIdAt, instantOfId } from '../rows/act-id.js'
 import { OPERATION_ACTS, type ActRow } from '../rows/act.entity.js'
 import type { QuotaRow } from '../rows/quota.entity.js'
+import { TOTALS_OF_TIME } from '../rows/usage-total.entity.js'
 import { beginningOf, STEP_MS } from '../rows/utc-step.js'
 import type { LedgerStore } from '../store/ledger-store.js'
 import { TotalsStore } from '../totals/totals-store.js'
@@ -147,8 +148,8 @@ export class Retention<Q extends QuotaRow> {
   /** Removes totals of hours. @returns how many */
   async removeHours(cutoff: Instant): Promise<number> {
     const { usageTotal } = this.store
-    const [step, beganAt, ownerId] = (['step', 'beganAt', 'ownerId'] as const).map((name) => usageTotal.column(name))
-    const oldest = usageTotal.readBy(this.transactions.dialect, ['step', 'beganAt', 'ownerId'])
+    const [step, beganAt, ownerId] = TOTALS_OF_TIME.map((name) => usageTotal.column(name))
+    const oldest = usageTotal.readBy(this.transactions.dialect, TOTALS_OF_TIME)
     const rows = await this.transactions.read((transaction) =>
       transaction.rows(
         `SELECT ${ownerId} AS owner_id, ${beganAt} AS began_at FROM ${oldest} WHERE ${step} = 'hour' AND ${beganAt} < ? ` +

@@ -5,7 +5,7 @@ import { instantFromStore } from '../../database/column.js'
 import type { Transaction } from '../../database/transaction-runner.js'
 import type { QuotaRow } from '../rows/quota.entity.js'
 import { oldestKept } from '../rows/refusal.entity.js'
-import { ALL_OWNERS, type SeriesStep } from '../rows/usage-total.entity.js'
+import { ALL_OWNERS, type SeriesStep, TOTALS_OF_TIME } from '../rows/usage-total.entity.js'
 import { beginningOf, STEP_MS } from '../rows/utc-step.js'
 import type { LedgerStore } from '../store/ledger-store.js'
 import { wholeFrom } from '../totals/totals-rebuild.js'
@@ -117,9 +117,6 @@ export class TotalsCheck<Q extends QuotaRow> implements Check {
     }
   }
 }
-
-/** The index in the order of time, then of owners. */
-const TOTALS_OF_TIME = ['step', 'beganAt', 'ownerId'] as const
 
 /** The maximum number of rows of a page, but for further ones of its last owner. */
 const ROWS = 2_000
