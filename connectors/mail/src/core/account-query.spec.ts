@@ -117,11 +117,12 @@ describe('accounts that are asked for', () => {
 
   it("hides a name in a source's words", async () => {
     const place = source(({ user, local }) => {
-      throw new Error(`invalid integer: "${local}", in line 1 for ${user}`)
+      throw new Error(`invalid integer: "${local}", in line 1 for ${user}, ${user.toLowerCase()}`)
     })
-    await expect(new AccountQuery(place, 0).find(payer('ann.b@example.org'))).rejects.toThrow(
-      /^invalid integer: "…", in line 1 for …$/,
-    )
+    for (const name of ['ann.b@example.org', 'Ann.B@Example.org'])
+      await expect(new AccountQuery(place, 0).find(payer(name))).rejects.toThrow(
+        /^invalid integer: "…", in line 1 for …, …$/,
+      )
   })
 })
 

@@ -72,8 +72,9 @@ export class AccountQuery implements Accounts {
     try {
       values = await this.source.ask(parts)
     } catch (error) {
-      // A source may repeat the name.
-      const hidden = [parts.user, parts.local].filter((part) => part !== '')
+      // A source may repeat the name, also in lower case.
+      const named = [parts.user, parts.local].filter((part) => part !== '')
+      const hidden = named.flatMap((part) => [part, part.toLowerCase()])
       throw new Error(
         hidden.reduce((words, part) => words.replaceAll(part, '…'), wordsOf(error)),
         { cause: error },

@@ -112,7 +112,12 @@ export class Judge {
       secret = await this.secret()
       account = await within(ACCOUNT_WITHIN_MS, this.accounts.find(payer))
     } catch (error) {
-      return this.cannotAsk(payer, `the account is not known: ${(error as Error).message}`)
+      return {
+        ...unreachable(this.rules.unreachable, this.rules),
+        reason: 'unreachable',
+        payer: payer.name,
+        error: `the account is not known: ${(error as Error).message}`,
+      }
     }
     const { unit, unknownSender: setting } = this.rules
     const named = { payer: payer.name, payerHash: payerHashOf(payer, secret) }
@@ -167,12 +172,6 @@ export class Judge {
   private isUnclear(outcome: Outcome): boolean {
     const nothing = outcome.kind === 'exceeded' && outcome.remaining === 0 && outcome.refillsAt === null
     return nothing && this.rules.noQuota !== 'reject'
-  }
-
-  private cannotAsk({ name }: Payer, error: string): Verdict {
-    // A database may repeat the name.
-    const hidden = name === '' ? error : error.replaceAll(name, '…').replaceAll(name.toLowerCase(), '…')
-    return { ...unreachable(this.rules.unreachable, this.rules), reason: 'unreachable', payer: name, error: hidden }
   }
 }
 
