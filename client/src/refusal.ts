@@ -80,7 +80,7 @@ function listed(words: readonly string[]): string {
  * @param timeZone an IANA zone
  * @throws RangeError if `timeZone` is invalid
  */
-export function moment(at: number, timeZone: string): string {
+function moment(at: number, timeZone: string): string {
   return new Intl.DateTimeFormat('en-GB', {
     timeZone,
     day: 'numeric',
