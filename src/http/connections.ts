@@ -115,6 +115,11 @@ function idOf(response: ServerResponse | undefined): string | undefined {
   return request && whoCalls(request)?.id
 }
 
+/** Whether the service reads nothing more from a connection for now. */
+function mustPause({ responses, heldAs }: Connection): boolean {
+  return responses.length > 1 || heldAs !== undefined
+}
+
 /** Whether a connection waits for its caller: for a request, for the rest of one, or until its response is read. */
 function awaitsCaller({ responses: [response], started }: Connection): boolean {
   if (response === undefined) return true
@@ -226,7 +231,7 @@ export class Connections implements LateBodies {
     socket.once('close', () => this.leave(connection))
     // Node resumes the socket after each request, and so do readers of bodies.
     socket.on('resume', () => {
-      if (connection.responses.length > 1 || connection.heldAs !== undefined) socket.pause()
+      if (mustPause(connection)) socket.pause()
     })
     this.connecting = true
     this.nextTurn()
@@ -376,9 +381,9 @@ export class Connections implements LateBodies {
   private refuse({ code }: NodeJS.ErrnoException, socket: Socket): void {
     const connection = this.open.get(socket)
     const late = code === LATE
-    // The service has paused this connection; its caller is not at fault. Node reports this once; from then on,
+    // The service does not read from this connection; its caller is not at fault. Node reports this once; from then on,
     // `QUIET_MS` and eviction limit the connection.
-    if (late && connection?.heldAs !== undefined) return
+    if (late && connection !== undefined && mustPause(connection)) return
     // A connection that was opened and not used needs no answer.
     if (connection === undefined || code === 'ECONNRESET' || (late && socket.bytesRead === 0)) {
       socket.destroy()

@@ -64,6 +64,12 @@ export class RawClient {
     return this
   }
 
+  /** Reads on. */
+  resume(): this {
+    this.socket.resume()
+    return this
+  }
+
   /** All answers so far. */
   get answers(): readonly RawAnswer[] {
     while (this.takeOne());
