@@ -37,6 +37,8 @@ export class HealthController {
   @Problems('unavailable')
   async ready(): Promise<ReadyDto> {
     if (this.shutdown.draining) throw new Unavailable('draining')
+    // An outage that requests have met counts at once; a good answer may be a second old.
+    this.readiness.require()
     await this.store.get()
     return { status: 'ready' }
   }

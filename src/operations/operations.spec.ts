@@ -11,7 +11,7 @@ import { Clock, SystemClock } from '../common/clock.js'
 import { CONFIG, type Config } from '../config/config.js'
 import { Readiness } from '../database/readiness.js'
 import { TransactionRunner } from '../database/transaction-runner.js'
-import { ServiceError } from '../common/service-error.js'
+import { ServiceError, Unavailable } from '../common/service-error.js'
 import { Admission } from '../http/admission.js'
 import { Connections } from '../http/connections.js'
 import { MetricsModule } from '../common/metrics.module.js'
@@ -20,11 +20,12 @@ import { OperationsModule } from './operations.module.js'
 import { Shutdown } from './shutdown.js'
 
 let check: () => Promise<void>
+let known: () => void
 
 @Global()
 @Module({
   providers: [
-    { provide: Readiness, useValue: { check: () => check() } },
+    { provide: Readiness, useValue: { require: () => known(), check: () => check() } },
     { provide: TransactionRunner, useValue: { connections: () => undefined, tasks: new Set() } },
     { provide: Admission, useValue: new Admission({ principalRequests: 1, principalBodyBytes: 1 } as Config) },
     { provide: CONFIG, useValue: { oidc: undefined } },
@@ -44,6 +45,7 @@ describe('OperationsModule', () => {
 
   beforeEach(async () => {
     check = () => Promise.resolve()
+    known = () => undefined
     const module = await Test.createTestingModule({ imports: [StoreModule, MetricsModule, OperationsModule] }).compile()
     app = module.createNestApplication<NestExpressApplication>({ logger: false })
     Logger.overrideLogger(false)
@@ -73,6 +75,14 @@ describe('OperationsModule', () => {
       check = failing
       await expect(app.get(HealthController).ready()).rejects.toMatchObject({ code: 'unavailable' })
       await request(server()).get('/health/live').expect(200)
+    })
+
+    it('is not ready as soon as the store is known to be away, also within a second of a good answer', async () => {
+      await request(server()).get('/health/ready').expect(200)
+      known = () => {
+        throw new Unavailable('database_away')
+      }
+      await expect(app.get(HealthController).ready()).rejects.toMatchObject({ code: 'unavailable' })
     })
 
     it('is not ready, but alive, during a shutdown', async () => {
