@@ -68,7 +68,7 @@ export default {
   coverageDirectory: 'coverage',
   coverageProvider: 'v8',
   // To end what hangs, not to measure: with other work on the machine a test takes ten times as long.
-  testTimeout: 120_000,
+  testTimeout: 300_000,
   // Whatever a suite could not close, Jest ends; what is left of processes goes with it (`guard`).
   forceExit: true,
 }

@@ -10,9 +10,11 @@ import { figure } from './support/figures.js'
 import { HttpClient } from './support/http-client.js'
 import { ADMIN, Instance } from './support/instance.js'
 import { fresh, MAIL, tally, times, totalQuota } from './support/wire.js'
-import { inTime } from './support/pace.js'
+import { inTime, repeatOnce } from './support/pace.js'
 import { healthProbe, Victim } from './support/victim.js'
 import { verified } from './support/verify.js'
+
+repeatOnce()
 
 const onServer = HAS_SERVER ? describe : describe.skip
 
@@ -45,7 +47,7 @@ onServer('one caller among others', () => {
     client.close()
     await database.drop()
     expect(code).toBe(0)
-  }, 60_000)
+  })
 
   it.each([32, 128, 256])(
     'who sends batches of 500 over %d connections does not keep another one waiting',

@@ -11,8 +11,10 @@ import { HttpClient } from './support/http-client.js'
 import { ADMIN, Instance, OTHER } from './support/instance.js'
 import { onOneStore, type Store } from './support/store.js'
 import { PROBED, Victim } from './support/victim.js'
-import { inTime } from './support/pace.js'
+import { inTime, repeatOnce } from './support/pace.js'
 import { fresh, MAIL, tally, totalQuota } from './support/wire.js'
+
+repeatOnce()
 
 const FLOOD = join(process.cwd(), 'test/support/flood.mjs')
 /** RELIABILITY_SCALE=2: longer floods, each on every store, and as many connections as are let in by default. */

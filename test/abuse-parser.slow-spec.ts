@@ -114,5 +114,5 @@ describe('requests that the parser rejects', () => {
     figure(`${REQUESTS} requests that the parser gives up`, { shares: left.join('; ') })
     expect(left.map((line) => line.split(' ').at(-1))).toEqual(['0', '0'])
     expect((await instance.get(MAIL.quotas)).status).toBe(200)
-  }, 240_000)
+  })
 })

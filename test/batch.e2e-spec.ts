@@ -17,7 +17,7 @@ forSharedRules('a batch', (kind, channels) => {
   beforeAll(async () => {
     store = await kind.open()
     app = await TestApp.start(store)
-  }, 60_000)
+  })
 
   afterAll(async () => {
     await app.stop()

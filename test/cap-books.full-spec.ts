@@ -33,7 +33,7 @@ onEveryStore('the books of caps', (kind) => {
     // Adding up is done here, step by step; and what is damaged is not swept while it is looked at.
     await stopSweepers(app)
     await upkeep.onModuleDestroy()
-  }, 60_000)
+  })
 
   afterAll(async () => {
     await app.stop()

@@ -77,7 +77,7 @@ onEveryStore('64 callers against three caps and two payers', (kind) => {
   beforeAll(async () => {
     store = await kind.open()
     app = await TestApp.start(store)
-  }, 60_000)
+  })
 
   afterAll(async () => {
     await app.stop()
@@ -111,12 +111,12 @@ onServer('caps on two instances', () => {
   beforeAll(async () => {
     database = await TestDatabase.open()
     client = new HttpClient()
-  }, 60_000)
+  })
 
   afterAll(async () => {
     client.close()
     await database.drop()
-  }, 60_000)
+  })
 
   it(
     'are exact to the unit, also where one is killed in the middle and its callers ask again',

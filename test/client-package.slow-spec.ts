@@ -137,7 +137,7 @@ describe('the package of the client', () => {
     opened(() => service.close())
     await new Promise<void>((resolve) => service.listen(0, '127.0.0.1', resolve))
     url = `http://127.0.0.1:${(service.address() as AddressInfo).port}`
-  }, 120_000)
+  })
 
   afterAll(() => {
     service.closeAllConnections()
@@ -201,28 +201,24 @@ describe('the package of the client', () => {
       'without the skipping of libraries, and stricter',
       { module: 'nodenext', skipLibCheck: false, noUncheckedIndexedAccess: true },
     ],
-  ])(
-    'is used from strict TypeScript %s: types narrow by code, status and channel',
-    async (_, options) => {
-      const globals = 'declare const process: { argv: string[] }\n'
-      await writeFile(join(project, 'typed.ts'), globals + TYPED)
-      await writeFile(
-        join(project, 'tsconfig.json'),
-        JSON.stringify({
-          compilerOptions: { strict: true, target: 'es2022', types: [], ...options },
-          files: ['typed.ts'],
-        }),
-      )
-      const said = await run(process.execPath, [TSC, '-p', '.'], { cwd: project }).then(
-        () => '',
-        (error: unknown) => (error as { stdout: string }).stdout,
-      )
-      expect(said).toBe('')
-      const { stdout } = await run(process.execPath, ['typed.js', url], { cwd: project })
-      expect(stdout).toBe('10 1 1\n')
-    },
-    60_000,
-  )
+  ])('is used from strict TypeScript %s: types narrow by code, status and channel', async (_, options) => {
+    const globals = 'declare const process: { argv: string[] }\n'
+    await writeFile(join(project, 'typed.ts'), globals + TYPED)
+    await writeFile(
+      join(project, 'tsconfig.json'),
+      JSON.stringify({
+        compilerOptions: { strict: true, target: 'es2022', types: [], ...options },
+        files: ['typed.ts'],
+      }),
+    )
+    const said = await run(process.execPath, [TSC, '-p', '.'], { cwd: project }).then(
+      () => '',
+      (error: unknown) => (error as { stdout: string }).stdout,
+    )
+    expect(said).toBe('')
+    const { stdout } = await run(process.execPath, ['typed.js', url], { cwd: project })
+    expect(stdout).toBe('10 1 1\n')
+  })
 
   it('works in plain JavaScript', async () => {
     await writeFile(join(project, 'plain.js'), PLAIN)

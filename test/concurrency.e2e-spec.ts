@@ -41,7 +41,7 @@ onServer('two instances on one database', () => {
     client = new HttpClient()
     // Started together on an empty database: they migrate once.
     instances = await Promise.all([Instance.start(database.url, client), Instance.start(database.url, client)])
-  }, 90_000)
+  })
 
   afterAll(async () => {
     const codes = await Promise.all(instances.map(async (instance) => instance.terminate()))
@@ -49,7 +49,7 @@ onServer('two instances on one database', () => {
     await database.drop()
     expect(codes).toEqual([0, 0])
     expect(instances.map((instance) => instance.log)).toEqual(['', ''])
-  }, 60_000)
+  })
 
   afterEach(async () => {
     expect(await audit(database, { loweredTotals })).toEqual([])

@@ -73,7 +73,7 @@ onServer(`an edit of a quota that ${COUNTS} counts follow`, () => {
     client.close()
     await database.drop()
     expect(codes).toEqual([0, 0])
-  }, 60_000)
+  })
 
   it(
     'decides by it at once, and lists catch up, also where each instance is killed meanwhile',

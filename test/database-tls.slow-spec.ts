@@ -14,7 +14,6 @@ import { bodyOf, fresh, MAIL, owners, totalQuota } from './support/wire.js'
 // Needs `npm run build` before, a MariaDB of its own, and openssl 3 for the certificates.
 const MIGRATE = join(process.cwd(), 'dist/src/migrate.js')
 const TYPEORM = join(process.cwd(), 'node_modules/typeorm/cli.js')
-const PATIENCE_MS = 90_000
 
 const withCertificates = CAN_START_SERVER && CAN_CERTIFY ? describe : describe.skip
 
@@ -34,12 +33,12 @@ withCertificates('a server that accepts only encrypted connections', () => {
     server = await OwnServer.start({ args: [`--ssl-cert=${certificate}`, `--ssl-key=${key}`] })
     await ask('CREATE DATABASE quota')
     await ask('SET GLOBAL require_secure_transport = ON')
-  }, PATIENCE_MS)
+  })
 
   afterAll(async () => {
     await server.stop()
     await rm(folder, { recursive: true, force: true })
-  }, PATIENCE_MS)
+  })
 
   /** As one who cares for nothing but an answer. */
   async function ask(sql: string): Promise<RowDataPacket[]> {

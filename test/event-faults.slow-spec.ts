@@ -11,11 +11,13 @@ import { CAN_START_SERVER, OwnServer } from './support/database.js'
 import { figure, SCALE } from './support/figures.js'
 import { type Answer, HttpClient, NoAnswer } from './support/http-client.js'
 import { Instance } from './support/instance.js'
-import { inTime } from './support/pace.js'
+import { inTime, repeatOnce } from './support/pace.js'
 import { type Received, Receiver, status } from './support/receiver.js'
 import { onEveryStore, onOneStore, type Store } from './support/store.js'
 import { type Statement, TcpProxy } from './support/tcp-proxy.js'
 import { bodyOf, fresh, MAIL, owners, totalQuota } from './support/wire.js'
+
+repeatOnce()
 
 const PATIENCE_MS = 300_000
 /** Within this time after a kill another instance goes on (contract, §10). */
@@ -106,7 +108,7 @@ onEveryStore('events of two instances that are killed', (kind) => {
       if (url !== undefined) url.protocol = new URL(store.url).protocol
       instances.push(await Instance.start(url?.toString() ?? store.url, client, { WEBHOOKS_FILE: file }))
     }
-  }, 180_000)
+  })
 
   afterEach(async () => {
     for (const proxy of proxies) proxy.rule = undefined
@@ -116,7 +118,7 @@ onEveryStore('events of two instances that are killed', (kind) => {
     await receiver.stop()
     rmSync(folder, { recursive: true, force: true })
     await store.drop()
-  }, 60_000)
+  })
 
   /** A quota that the next consume takes past its threshold. */
   async function quota(): Promise<{ owner: number; id: number }> {
@@ -230,31 +232,27 @@ onEveryStore('events of two instances that are killed', (kind) => {
     )
   }
 
-  it(
-    'are received again where all end between sending and writing that down',
-    async () => {
-      for (const answered of [false, true]) {
-        const { owner, id } = await quota()
-        let ended: Promise<unknown> | undefined
-        receiver.answers.set('/ops', (response, message) => {
-          const end = (): void => {
-            ended ??= Promise.all(instances.map(async (instance) => instance.kill()))
-          }
-          if (ended !== undefined || !message.body.includes(`threshold_reached","timestamp`))
-            status(204)(response, message, undefined as never)
-          else if (answered) response.writeHead(204).end(() => setImmediate(end))
-          else end()
-        })
-        await cross(owner, 0)
-        await until('all are killed', 30_000, () => ended !== undefined)
-        await ended
-        for (const instance of instances) await instance.start()
-        await until('received again', inTime(2 * TAKEN_OVER_MS), () => messagesOf(id).length > 1)
-        await toldOnce(id)
-      }
-    },
-    PATIENCE_MS,
-  )
+  it('are received again where all end between sending and writing that down', async () => {
+    for (const answered of [false, true]) {
+      const { owner, id } = await quota()
+      let ended: Promise<unknown> | undefined
+      receiver.answers.set('/ops', (response, message) => {
+        const end = (): void => {
+          ended ??= Promise.all(instances.map(async (instance) => instance.kill()))
+        }
+        if (ended !== undefined || !message.body.includes(`threshold_reached","timestamp`))
+          status(204)(response, message, undefined as never)
+        else if (answered) response.writeHead(204).end(() => setImmediate(end))
+        else end()
+      })
+      await cross(owner, 0)
+      await until('all are killed', 30_000, () => ended !== undefined)
+      await ended
+      for (const instance of instances) await instance.start()
+      await until('received again', inTime(2 * TAKEN_OVER_MS), () => messagesOf(id).length > 1)
+      await toldOnce(id)
+    }
+  })
 })
 
 onOneStore('webhooks of two instances whose files change', (kind) => {
@@ -341,153 +339,145 @@ onOneStore('webhooks of two instances whose files change', (kind) => {
     2 * PATIENCE_MS,
   )
 
-  it(
-    'delivers to one endpoint as ever beside others that are gone, redirect, fail, hang, stream and reset',
-    async () => {
-      const store = await kind.open()
-      const client = new HttpClient()
-      const receiver = await Receiver.start()
-      const folder = mkdtempSync(join(tmpdir(), 'quota-endpoints-'))
-      const file = join(folder, 'webhooks.json')
-      const bad = ['gone', 'redirect', 'fail', 'hang', 'stream', 'refuse-and-stream', 'drip', 'reset']
-      const known = secret()
-      writeFileSync(
-        file,
-        JSON.stringify(['good', ...bad].map((name) => ({ name, url: receiver.url(`/${name}`), secrets: [known] }))),
-      )
-      const endless = (code: number) => (response: Parameters<ReturnType<typeof status>>[0]) => {
-        response.writeHead(code)
-        const timer = setInterval(() => response.write('x'.repeat(50_000)), 5)
-        response.on('close', () => clearInterval(timer))
-      }
-      receiver.answers.set('/gone', status(410))
-      receiver.answers.set('/redirect', status(307, { Location: receiver.url('/elsewhere') }))
-      receiver.answers.set('/fail', status(500))
-      receiver.answers.set('/hang', () => undefined)
-      receiver.answers.set('/stream', endless(200))
-      receiver.answers.set('/refuse-and-stream', endless(503))
-      receiver.answers.set('/drip', (response) => {
-        // A head that never ends.
-        response.socket?.write('HTTP/1.1 200 OK\r\n')
-        const timer = setInterval(() => response.socket?.write('X-More: 1\r\n'), 100)
-        response.socket?.on('close', () => clearInterval(timer))
+  it('delivers to one endpoint as ever beside others that are gone, redirect, fail, hang, stream and reset', async () => {
+    const store = await kind.open()
+    const client = new HttpClient()
+    const receiver = await Receiver.start()
+    const folder = mkdtempSync(join(tmpdir(), 'quota-endpoints-'))
+    const file = join(folder, 'webhooks.json')
+    const bad = ['gone', 'redirect', 'fail', 'hang', 'stream', 'refuse-and-stream', 'drip', 'reset']
+    const known = secret()
+    writeFileSync(
+      file,
+      JSON.stringify(['good', ...bad].map((name) => ({ name, url: receiver.url(`/${name}`), secrets: [known] }))),
+    )
+    const endless = (code: number) => (response: Parameters<ReturnType<typeof status>>[0]) => {
+      response.writeHead(code)
+      const timer = setInterval(() => response.write('x'.repeat(50_000)), 5)
+      response.on('close', () => clearInterval(timer))
+    }
+    receiver.answers.set('/gone', status(410))
+    receiver.answers.set('/redirect', status(307, { Location: receiver.url('/elsewhere') }))
+    receiver.answers.set('/fail', status(500))
+    receiver.answers.set('/hang', () => undefined)
+    receiver.answers.set('/stream', endless(200))
+    receiver.answers.set('/refuse-and-stream', endless(503))
+    receiver.answers.set('/drip', (response) => {
+      // A head that never ends.
+      response.socket?.write('HTTP/1.1 200 OK\r\n')
+      const timer = setInterval(() => response.socket?.write('X-More: 1\r\n'), 100)
+      response.socket?.on('close', () => clearInterval(timer))
+    })
+    receiver.answers.set('/reset', (response) => response.socket?.resetAndDestroy())
+    let instance: Instance | undefined
+    try {
+      const only = (instance = await Instance.start(store.url, client, { WEBHOOKS_FILE: file }))
+      const memory = async (): Promise<number> =>
+        Number(/^process_resident_memory_bytes (\S+)/m.exec((await only.get('/metrics')).text)?.[1])
+      const before = await memory()
+      const EVENTS = 200
+      const began = performance.now()
+      for (const owner of owners(EVENTS))
+        expect((await only.post(MAIL.quotas, totalQuota(MAIL, owner, 1))).status).toBe(201)
+      await until('the good one has all', inTime(10_000), () => receiver.of('/good').length >= EVENTS)
+      const took = performance.now() - began
+      await until('the streaming one has all', inTime(60_000), () => receiver.of('/stream').length >= EVENTS)
+      const shown = async (): Promise<
+        Record<
+          string,
+          {
+            state: string
+            delivered: number
+            failed: number
+            waiting: number
+            last_attempt: { status: number | null; error: string } | null
+          }
+        >
+      > =>
+        Object.fromEntries(
+          bodyOf(await only.get('/api/v1/webhooks')).items.map((one: { name: string }) => [one.name, one]),
+        )
+      // What never answers is given up after 15 s.
+      await until('the hanging ones have failed, and all events wait', inTime(25_000), async () => {
+        const { good: _good, stream: _stream, gone: _gone, ...failing } = await shown()
+        const attempted = Object.values(failing).every((one) => one.last_attempt !== null)
+        return attempted && Object.values(failing).every(({ waiting }) => waiting === EVENTS)
       })
-      receiver.answers.set('/reset', (response) => response.socket?.resetAndDestroy())
-      let instance: Instance | undefined
-      try {
-        const only = (instance = await Instance.start(store.url, client, { WEBHOOKS_FILE: file }))
-        const memory = async (): Promise<number> =>
-          Number(/^process_resident_memory_bytes (\S+)/m.exec((await only.get('/metrics')).text)?.[1])
-        const before = await memory()
-        const EVENTS = 200
-        const began = performance.now()
-        for (const owner of owners(EVENTS))
-          expect((await only.post(MAIL.quotas, totalQuota(MAIL, owner, 1))).status).toBe(201)
-        await until('the good one has all', inTime(10_000), () => receiver.of('/good').length >= EVENTS)
-        const took = performance.now() - began
-        await until('the streaming one has all', inTime(60_000), () => receiver.of('/stream').length >= EVENTS)
-        const shown = async (): Promise<
-          Record<
-            string,
-            {
-              state: string
-              delivered: number
-              failed: number
-              waiting: number
-              last_attempt: { status: number | null; error: string } | null
-            }
-          >
-        > =>
-          Object.fromEntries(
-            bodyOf(await only.get('/api/v1/webhooks')).items.map((one: { name: string }) => [one.name, one]),
-          )
-        // What never answers is given up after 15 s.
-        await until('the hanging ones have failed, and all events wait', inTime(25_000), async () => {
-          const { good: _good, stream: _stream, gone: _gone, ...failing } = await shown()
-          const attempted = Object.values(failing).every((one) => one.last_attempt !== null)
-          return attempted && Object.values(failing).every(({ waiting }) => waiting === EVENTS)
-        })
-        const all = await shown()
-        expect(all['good']).toMatchObject({ state: 'active', delivered: EVENTS, failed: 0, waiting: 0 })
-        expect(all['stream']).toMatchObject({ state: 'active', delivered: EVENTS, waiting: 0 })
-        expect(all['gone']).toMatchObject({ state: 'disabled', delivered: 0, waiting: 0 })
-        for (const [name, code, error] of [
-          ['redirect', 307, 'answered 307'],
-          ['fail', 500, 'answered 500'],
-          ['refuse-and-stream', 503, 'answered 503'],
-          ['hang', null, 'no answer within 15 s'],
-          ['drip', null, expect.stringMatching(/15 s|[Hh]eader/)],
-          ['reset', null, expect.stringMatching(/ECONNRESET|closed|socket/)],
-        ] as const) {
-          expect([name, all[name]]).toEqual([
-            name,
-            expect.objectContaining({
-              state: 'active',
-              delivered: 0,
-              failed: 0,
-              waiting: EVENTS,
-              last_attempt: expect.objectContaining({ status: code, error }),
-            }),
-          ])
-          // At most twenty failures in a row: then the oldest alone.
-          expect(receiver.of(`/${name}`).length).toBeLessThanOrEqual(22)
-        }
-        expect(receiver.of('/elsewhere')).toEqual([])
-        const grown = ((await memory()) - before) / 1e6
-        figure(`${kind.name}: one good endpoint beside eight bad ones`, {
-          'all received after ms': Math.round(took),
-          'more memory, MB': Math.round(grown),
-        })
-        expect(grown).toBeLessThan(150)
-        expect(await only.terminate()).toBe(0)
-      } finally {
-        await instance?.kill()
-        client.close()
-        await receiver.stop()
-        rmSync(folder, { recursive: true, force: true })
-        await store.drop()
+      const all = await shown()
+      expect(all['good']).toMatchObject({ state: 'active', delivered: EVENTS, failed: 0, waiting: 0 })
+      expect(all['stream']).toMatchObject({ state: 'active', delivered: EVENTS, waiting: 0 })
+      expect(all['gone']).toMatchObject({ state: 'disabled', delivered: 0, waiting: 0 })
+      for (const [name, code, error] of [
+        ['redirect', 307, 'answered 307'],
+        ['fail', 500, 'answered 500'],
+        ['refuse-and-stream', 503, 'answered 503'],
+        ['hang', null, 'no answer within 15 s'],
+        ['drip', null, expect.stringMatching(/15 s|[Hh]eader/)],
+        ['reset', null, expect.stringMatching(/ECONNRESET|closed|socket/)],
+      ] as const) {
+        expect([name, all[name]]).toEqual([
+          name,
+          expect.objectContaining({
+            state: 'active',
+            delivered: 0,
+            failed: 0,
+            waiting: EVENTS,
+            last_attempt: expect.objectContaining({ status: code, error }),
+          }),
+        ])
+        // At most twenty failures in a row: then the oldest alone.
+        expect(receiver.of(`/${name}`).length).toBeLessThanOrEqual(22)
       }
-    },
-    PATIENCE_MS,
-  )
+      expect(receiver.of('/elsewhere')).toEqual([])
+      const grown = ((await memory()) - before) / 1e6
+      figure(`${kind.name}: one good endpoint beside eight bad ones`, {
+        'all received after ms': Math.round(took),
+        'more memory, MB': Math.round(grown),
+      })
+      expect(grown).toBeLessThan(150)
+      expect(await only.terminate()).toBe(0)
+    } finally {
+      await instance?.kill()
+      client.close()
+      await receiver.stop()
+      rmSync(folder, { recursive: true, force: true })
+      await store.drop()
+    }
+  })
 
-  it(
-    'tries again five seconds after a failed attempt, and at most a tenth later',
-    async () => {
-      const store = await kind.open()
-      const client = new HttpClient()
-      const receiver = await Receiver.start()
-      const folder = mkdtempSync(join(tmpdir(), 'quota-again-'))
-      const file = join(folder, 'webhooks.json')
-      const names = Array.from({ length: 12 }, (_, n) => `again-${n}`)
-      const endpoints = names.map((name) => ({ name, url: receiver.url(`/${name}`), secrets: [secret()] }))
-      writeFileSync(file, JSON.stringify(endpoints))
-      const arrived = new Map(names.map((name) => [name, [] as number[]]))
-      for (const name of names)
-        receiver.answers.set(`/${name}`, (response) => {
-          arrived.get(name)?.push(performance.now())
-          response.writeHead(500).end()
-        })
-      let instance: Instance | undefined
-      try {
-        instance = await Instance.start(store.url, client, { WEBHOOKS_FILE: file })
-        const [owner] = owners(1) as [number]
-        expect((await instance.post(MAIL.quotas, totalQuota(MAIL, owner, 1))).status).toBe(201)
-        await until('all are tried again', inTime(15_000), () => [...arrived.values()].every((at) => at.length > 1))
-        const pauses = [...arrived.values()].map(([first = 0, second = 0]) => Math.round(second - first))
-        figure(`${kind.name}: tried again after ms`, { least: Math.min(...pauses), most: Math.max(...pauses) })
-        expect(Math.min(...pauses)).toBeGreaterThanOrEqual(5_000)
-        expect(Math.max(...pauses)).toBeLessThan(5_500 + inTime(300))
-      } finally {
-        await instance?.kill()
-        client.close()
-        await receiver.stop()
-        rmSync(folder, { recursive: true, force: true })
-        await store.drop()
-      }
-    },
-    PATIENCE_MS,
-  )
+  it('tries again five seconds after a failed attempt, and at most a tenth later', async () => {
+    const store = await kind.open()
+    const client = new HttpClient()
+    const receiver = await Receiver.start()
+    const folder = mkdtempSync(join(tmpdir(), 'quota-again-'))
+    const file = join(folder, 'webhooks.json')
+    const names = Array.from({ length: 12 }, (_, n) => `again-${n}`)
+    const endpoints = names.map((name) => ({ name, url: receiver.url(`/${name}`), secrets: [secret()] }))
+    writeFileSync(file, JSON.stringify(endpoints))
+    const arrived = new Map(names.map((name) => [name, [] as number[]]))
+    for (const name of names)
+      receiver.answers.set(`/${name}`, (response) => {
+        arrived.get(name)?.push(performance.now())
+        response.writeHead(500).end()
+      })
+    let instance: Instance | undefined
+    try {
+      instance = await Instance.start(store.url, client, { WEBHOOKS_FILE: file })
+      const [owner] = owners(1) as [number]
+      expect((await instance.post(MAIL.quotas, totalQuota(MAIL, owner, 1))).status).toBe(201)
+      await until('all are tried again', inTime(15_000), () => [...arrived.values()].every((at) => at.length > 1))
+      const pauses = [...arrived.values()].map(([first = 0, second = 0]) => Math.round(second - first))
+      figure(`${kind.name}: tried again after ms`, { least: Math.min(...pauses), most: Math.max(...pauses) })
+      expect(Math.min(...pauses)).toBeGreaterThanOrEqual(5_000)
+      expect(Math.max(...pauses)).toBeLessThan(5_500 + inTime(300))
+    } finally {
+      await instance?.kill()
+      client.close()
+      await receiver.stop()
+      rmSync(folder, { recursive: true, force: true })
+      await store.drop()
+    }
+  })
 })
 
 /** A place that is full when somebody wants it so; undefined where nobody may mount one. */
@@ -632,7 +622,6 @@ describe.each(['SQLite', ...(CAN_START_SERVER ? ['MariaDB'] : [])])('events on a
         disk.remove()
       }
     },
-    PATIENCE_MS,
   )
 })
 

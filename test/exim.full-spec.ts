@@ -16,7 +16,7 @@ import { Sink, SmtpSession } from './support/postfix.js'
 import { STORES } from './support/store.js'
 import { bodyOf, MAIL, times } from './support/wire.js'
 
-const PATIENCE_MS = 120_000
+const PATIENCE_MS = 300_000
 const EXIM = findExim() ?? 'exim4'
 
 /** An Exim with the documented ACL, in which the envelope's sender pays, and which delivers to the sink at once. */

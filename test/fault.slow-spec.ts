@@ -71,7 +71,7 @@ onServer('between the service and its database', () => {
     client = new HttpClient()
     proxy = await TcpProxy.start(database.url)
     instance = await Instance.start(proxy.url, client)
-  }, 90_000)
+  })
 
   afterAll(async () => {
     proxy.rule = undefined
@@ -80,7 +80,7 @@ onServer('between the service and its database', () => {
     await proxy.close()
     await database.drop()
     expect(code).toBe(0)
-  }, 60_000)
+  })
 
   async function inOrder(): Promise<void> {
     proxy.rule = undefined
@@ -511,13 +511,13 @@ onOwnServer('the end of a process', () => {
     database = await TestDatabase.open({ own: true })
     client = new HttpClient()
     instances = await Promise.all([Instance.start(database.url, client), Instance.start(database.url, client)])
-  }, 90_000)
+  })
 
   afterAll(async () => {
     await Promise.all(instances.map(async (instance) => instance.terminate()))
     client.close()
     await database.drop()
-  }, 60_000)
+  })
 
   async function accountsWithQuotas(): Promise<number[]> {
     const accounts = owners(40)

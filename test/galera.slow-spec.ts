@@ -46,13 +46,13 @@ onCluster('on a Galera cluster', () => {
     beforeAll(async () => {
       failover = await Failover.start(cluster)
       instances = [await Instance.start(failover.url, client), await Instance.start(failover.url, client)]
-    }, 90_000)
+    })
 
     afterAll(async () => {
       const codes = await Promise.all(instances.map(async (instance) => instance.terminate()))
       await failover.close()
       expect(codes).toEqual([0, 0])
-    }, 60_000)
+    })
 
     it.each([1, 2, 3])(
       'loses nothing acknowledged when that node is killed under load, and goes on with the next (%i)',

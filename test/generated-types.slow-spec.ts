@@ -84,7 +84,7 @@ describe('a client generated from openapi.json', () => {
     folder = await mkdtemp(join(tmpdir(), 'quota-types-'))
     await promisify(execFile)(process.execPath, [GENERATOR, 'openapi.json', '--output', join(folder, 'schema.ts')])
     await writeFile(join(folder, 'client.ts'), CLIENT)
-  }, 60_000)
+  })
 
   afterAll(async () => {
     await rm(folder, { recursive: true, force: true })

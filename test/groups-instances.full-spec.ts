@@ -26,7 +26,7 @@ onServer('groups, with two instances on one database', () => {
     client = new HttpClient()
     const started = () => Instance.start(database.url, client, { NEW_OWNERS_PER_HOUR: String(NEW_OWNERS) })
     instances = await Promise.all([started(), started()])
-  }, 90_000)
+  })
 
   afterAll(async () => {
     const codes = await Promise.all(instances.map(async (instance) => instance.terminate()))
@@ -34,7 +34,7 @@ onServer('groups, with two instances on one database', () => {
     await database.drop()
     expect(codes).toEqual([0, 0])
     expect(instances.map((instance) => instance.log)).toEqual(['', ''])
-  }, 60_000)
+  })
 
   /** One of the two, by turns. */
   const instance = (turn: number): Instance => instances[turn % 2]!

@@ -11,7 +11,7 @@ import { guard } from './support/guard.js'
 const onServer = HAS_SERVER ? describe : describe.skip
 
 /** Far longer than the fixture takes on a busy machine; without an end of its own it takes for ever. */
-const PATIENCE_MS = 120_000
+const PATIENCE_MS = 300_000
 
 /** Runs one of the fixtures, which are no suites by themselves. */
 async function run(fixture: string, env: Record<string, string> = {}): Promise<{ code: unknown; output: string }> {

@@ -60,7 +60,7 @@ onEveryStore('200 quotas with 5,000 holds', (kind) => {
       const cycle = { quota_type: 2, total: 10, cycle_unit: 'hour', cycle_reset_at: app.clock.after(30 + 17 * n) }
       await create(BUSY, n === 0 ? { ...cycle, expire_at: app.clock.after(20) } : cycle)
     }
-  }, 120_000)
+  })
 
   afterAll(async () => {
     await app.stop()

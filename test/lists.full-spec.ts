@@ -147,7 +147,7 @@ onEveryStore('lists', (kind) => {
       const codec = RowCodec.of(app.app.get(DataSource), MailQuota)
       const rows: Record<string, unknown>[] = await app.app.get(DataSource).query(`SELECT * FROM ${codec.table}`)
       quotas = rows.map((row) => codec.decode(row)).sort((a, b) => b.id - a.id)
-    }, 60_000)
+    })
 
     /** Quotas of every status: active, disabled, marked as expired, over but not yet marked so, and deleted. */
     async function fill(): Promise<void> {
@@ -239,7 +239,7 @@ onEveryStore('lists', (kind) => {
       expect(ofUsers.map(({ total }) => total)).toEqual(
         times(9).map((user) => quotas.filter((one) => one.userId === 1 + user && one.deletedAt === null).length),
       )
-    }, 60_000)
+    })
 
     /** A reader whose statements pass by `watch`, which may delay or break them. */
     function watched(watch: (values: readonly unknown[]) => Promise<void>): (n: number) => Promise<Page> {
@@ -341,7 +341,7 @@ onEveryStore('lists', (kind) => {
         }),
       )
       expect(stale).toEqual([])
-    }, 60_000)
+    })
   })
 
   describe('by a label that more than 10,000 quotas bear', () => {

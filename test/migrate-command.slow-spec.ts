@@ -263,7 +263,7 @@ onEveryStore('the migrate command', (kind) => {
         } finally {
           await asRoot(`DROP USER ${account}@'%'`)
         }
-      }, 300_000)
+      })
     }
   })
 })

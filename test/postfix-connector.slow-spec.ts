@@ -10,9 +10,11 @@ import { Detour } from './support/detour.js'
 import { HttpClient } from './support/http-client.js'
 import { ADMIN, Instance } from './support/instance.js'
 import { opened } from './support/opened.js'
-import { inTime } from './support/pace.js'
+import { inTime, repeatOnce } from './support/pace.js'
 import { STORES } from './support/store.js'
 import { bodyOf, MAIL, times } from './support/wire.js'
+
+repeatOnce()
 
 const ANSWERED_WITHIN_MS = 5_000
 const CONSUME = '/api/v1/quotas/usage/consume'

@@ -15,7 +15,7 @@ import { bodyOf, MAIL, times } from './support/wire.js'
 
 /** A server where there is one, else SQLite. */
 const kind = STORES.at(-1)!
-const PATIENCE_MS = 120_000
+const PATIENCE_MS = 300_000
 const WAIT_MS = 40_000
 
 /** Waits until it is so, or has had time enough. */

@@ -14,7 +14,7 @@ onEveryStore('a database put back under a running instance', (kind) => {
   beforeAll(async () => {
     store = await kind.open()
     app = await TestApp.start(store)
-  }, 60_000)
+  })
 
   afterAll(async () => {
     await app.stop()

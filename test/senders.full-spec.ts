@@ -106,12 +106,12 @@ onEveryStore('the senders of examples/senders, on a network that loses answers,'
     })
     folder = await mkdtemp(join(tmpdir(), 'quota-senders-'))
     opened(async () => rm(folder, { recursive: true, force: true }))
-  }, 90_000)
+  })
 
   afterAll(async () => {
     await provider.stop()
     await bench.stop()
-  }, 60_000)
+  })
 
   beforeEach(() => {
     provider.messages.length = 0

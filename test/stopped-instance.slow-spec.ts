@@ -34,14 +34,14 @@ onServer('an instance that holds locks and is gone without a word', () => {
     proxy = await TcpProxy.start(database.url)
     gone = await Instance.start(proxy.url, client)
     other = await Instance.start(database.url, client)
-  }, 90_000)
+  })
 
   afterAll(async () => {
     await Promise.all([gone.terminate(), other.terminate()])
     client.close()
     await proxy.close()
     await database.drop()
-  }, 60_000)
+  })
 
   function victimOf(instance: Instance, callers: number): Victim {
     return new Victim(

@@ -33,7 +33,7 @@ onEveryStore('verify --repair', (kind) => {
     // Adding up and removing are done here, step by step; and what is damaged is not swept while it is looked at.
     await stopSweepers(app)
     await upkeep.onModuleDestroy()
-  }, 60_000)
+  })
 
   afterAll(async () => {
     await app.stop()
@@ -411,6 +411,6 @@ onEveryStore('verify --repair', (kind) => {
           )
         await clean()
       }
-    }, 300_000)
+    })
   })
 })

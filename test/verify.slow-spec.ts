@@ -228,7 +228,7 @@ onEveryStore('verify', (kind) => {
     for (const channel of [MAIL, SMS]) await app.app.get<Upkeep<never>>(channelToken(channel, Upkeep)).onModuleDestroy()
     dataSource = app.app.get(DataSource)
     transactions = app.app.get(TransactionRunner)
-  }, 60_000)
+  })
 
   afterAll(async () => {
     await app.stop()
@@ -457,7 +457,7 @@ onEveryStore('verify', (kind) => {
       let life: Life
       beforeAll(async () => {
         life = await live(api)
-      }, 120_000)
+      })
 
       it.each(DAMAGES as never[])('$damage', async (one: Damage) => {
         const { rules, repaired } = one

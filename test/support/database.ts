@@ -44,8 +44,9 @@ export class OwnServer {
     await this.server.kill()
   }
 
-  /** Starts it again after a crash, on the same data and port. */
+  /** Starts it again after a crash, on the same data and port; does nothing if it runs. */
   async start(): Promise<void> {
+    if (this.server.pid() !== undefined) return
     await this.server.start()
     this.release = guard(this.pid)
   }

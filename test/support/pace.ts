@@ -1,9 +1,14 @@
 import { jest } from '@jest/globals'
 import { SCALE } from './figures.js'
 
-// For tests that measure waiting times. Other load on the machine may take CPU time meanwhile, so such a test
-// fails only if it fails twice; the first failure is logged.
-jest.retryTimes(1, { logErrorsBeforeRetry: true })
+/**
+ * For suites that measure waiting times. Other load on the machine may take CPU time meanwhile, so such a test fails
+ * only if it fails twice; the first failure is logged. Jest repeats it after the other tests of the suite, so it must
+ * pass in the state that they leave.
+ */
+export function repeatOnce(): void {
+  jest.retryTimes(1, { logErrorsBeforeRetry: true })
+}
 
 /**
  * The duration of the loop below in milliseconds, on an idle machine for which the suites' bounds are meant.
