@@ -10,11 +10,9 @@ import { HAS_SERVER, TestDatabase } from './support/database.js'
 import { figure, SCALE } from './support/figures.js'
 import { type Answer, HttpClient, NoAnswer } from './support/http-client.js'
 import { ADMIN, Instance, OTHER } from './support/instance.js'
-import { inTime, repeatOnce } from './support/pace.js'
+import { inTime } from './support/pace.js'
 import { verified } from './support/verify.js'
 import { bodyOf, fresh, MAIL, owners, times } from './support/wire.js'
-
-repeatOnce()
 
 const PATIENCE_MS = 600_000
 const SETS = Math.round(100 * SCALE)
