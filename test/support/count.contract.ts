@@ -1,8 +1,11 @@
 import { describe, expect, it } from '@jest/globals'
+import { TransactionRunner } from '../../src/database/transaction-runner.js'
+import { GroupStore } from '../../src/ledger/store/group-store.js'
 import type { TestApp } from './app.js'
 import type { ChannelApi } from './channel-api.js'
 import { changeSetSuite } from './change-set/suite.js'
-import { type Body, bodyOf, brokenFields, fresh, refusal, START, sweeperOf } from './quota-api.js'
+import { type Body, bodyOf, brokenFields, fresh, ledgerOf, refusal, START, sweeperOf } from './quota-api.js'
+import { contradictionsOf } from './verify.js'
 
 const DAY = 86_400_000
 
@@ -396,6 +399,72 @@ export function countContract(api: ChannelApi, app: () => TestApp): void {
       bodyOf(200, await app().put(`${groups}/${group}`, { parent_id: null }))
       await sweeperOf(app(), api).sweep()
       expect((await countsOf(ofAbove.id)).map(({ status, used: taken }) => [status, taken])).toEqual([['left', 5]])
+    })
+
+    it('is over with what it follows, whatever it overrides, in lists too', async () => {
+      const group = await made()
+      const followed = await each(group, { expire_at: plus(DAY) })
+      for (const owner of [await member(group), await member(group), await member(group)]) await used(owner, 1)
+      const ids = (await countsOf(followed.id)).map(({ id }) => id)
+      await edit(ids[0], { expire_at: plus(5 * DAY) })
+      await edit(ids[1], { status: 'disabled' })
+      app().clock.pass(DAY)
+      expect(await contradictionsOf(app())).toEqual([])
+      await sweeperOf(app(), api).sweep()
+      expect((await countsOf(followed.id)).map(({ status }) => status)).toEqual(['expired', 'expired', 'expired'])
+      const found = await read(`${api.list}?follows=${followed.id}&status=expired`)
+      expect(found.items.map(({ id }: Body) => id)).toEqual(ids)
+      expect(await contradictionsOf(app())).toEqual([])
+    })
+
+    it('passes thresholds by an edit of what it follows, told once when lists catch up', async () => {
+      const group = await made()
+      const followed = await each(group, { thresholds: [50, 90] })
+      const [first, second, third] = [await member(group), await member(group), await member(group)]
+      for (const [owner, amount] of [
+        [first, 55],
+        [second, 30],
+        [third, 10],
+      ] as const)
+        await used(owner, amount)
+      await edit(followed.id, { total: 40 })
+      await sweeperOf(app(), api).sweep()
+      await sweeperOf(app(), api).sweep()
+      const told = async (owner: number): Promise<unknown> =>
+        (await read(`${api.quotas}/events?${api.owner}=${owner}&type=quota.threshold_reached`)).items.map(
+          ({ data }: Body) => [data.crossed, data.total, data.used, data.operation_id === null],
+        )
+      expect(await told(first)).toEqual([
+        [[50], 100, 55, false],
+        [[90], 40, 55, true],
+      ])
+      expect(await told(second)).toEqual([[[50], 40, 30, true]])
+      expect(await told(third)).toEqual([])
+      await used(second, 6)
+      expect(await told(second)).toEqual([
+        [[50], 40, 30, true],
+        [[90], 40, 36, false],
+      ])
+      expect((await countsOf(followed.id)).map(({ total }) => total)).toEqual([40, 40, 40])
+    })
+
+    it('follows later where another session keeps its owner locked', async () => {
+      const group = await made()
+      const followed = await each(group)
+      const owner = await member(group)
+      await used(owner, 1)
+      await edit(followed.id, { total: 50 })
+      const transactions = app().app.get(TransactionRunner)
+      const { store } = ledgerOf(app(), api)
+      const copied = (): Promise<number> =>
+        transactions.write((transaction) => new GroupStore(store).copySettings(transaction, Date.parse(START), 500, 0))
+      // A file has one lock for all.
+      if (transactions.dialect === 'mysql')
+        await transactions.write(async (transaction) => {
+          await store.lockOwners(transaction, [owner])
+          expect(await copied()).toBe(0)
+        })
+      expect(await copied()).toBe(1)
     })
 
     it('is listed as it is read, after every edit of what it follows', async () => {

@@ -3,6 +3,7 @@ import type { Statement, Transaction } from '../../database/transaction-runner.j
 import { storedForSearch } from '../../domain/label.js'
 import { SETTING_COLUMNS } from '../../domain/settings.js'
 import { roll, statusAt } from '../../domain/quota.js'
+import { nextPassAt } from '../../domain/threshold.js'
 import type { Instant } from '../../common/instant.js'
 import type { Act } from '../rows/act.entity.js'
 import { type Group, groupOwner } from '../rows/group.entity.js'
@@ -62,7 +63,7 @@ export class GroupStore<Q extends QuotaRow> {
 
   /**
    * Writes the settings of followed quotas into counts that have none of their own, and in which no new count begins
-   * and no threshold is armed: one statement for many. To the others applies `follow`, count by count.
+   * and no threshold is passed: one statement for many. To the others applies `follow`, count by count.
    * @param from how many such counts to leave out, since other instances look for them, too
    * @returns how many were written; those of owners whom another session keeps locked are not
    */
@@ -102,14 +103,16 @@ export class GroupStore<Q extends QuotaRow> {
       roll(quotaOfGroup, now)
       if (ids.length === 0 || quotaOfGroup.countBeganAt !== countBeganAt) continue
       const state = quotaOfGroup.deletedAt === null ? statusAt(quotaOfGroup, now) : 'left'
+      const passAt = nextPassAt({ ...quotaOfGroup, passed: null })
       const copy = { ...quotaOfGroup, labelSearch: storedForSearch(quotaOfGroup.label), state }
       const { affected } = await transaction.execute(
         `UPDATE ${quota.table} AS c SET ${COPIED.map((property) => `${quota.column(property)} = ?`).join(', ')} ` +
-          `WHERE ${c('id')} IN (${placeholders(ids)}) AND ${isPlain('?')}`,
+          `WHERE ${c('id')} IN (${placeholders(ids)}) AND ${isPlain('?')} AND ${c('used')} < ?`,
         [
           ...COPIED.map((property) => quota.bind(property, copy[property])),
           ...ids,
           quota.bind('countBeganAt', countBeganAt),
+          Math.min(passAt, Number.MAX_SAFE_INTEGER),
         ],
       )
       written += affected
@@ -149,6 +152,7 @@ export class GroupStore<Q extends QuotaRow> {
 
   /** The group that each owner belongs to, by name or by default; null: none. */
   async groupsOf(transaction: Transaction, ownerIds: readonly number[]): Promise<Map<number, number | null>> {
+    if (ownerIds.length === 0) return new Map()
     const { sql, values } = this.store.ownerRows(transaction.dialect, ownerIds, '')
     const owners = lockedOwners(await transaction.rows(sql, values))
     const gate = this.gateRow(transaction.dialect, '')
@@ -273,6 +277,25 @@ export class GroupStore<Q extends QuotaRow> {
     await transaction.later(
       `UPDATE ${quota.table} SET ${version} = ${version} + 1 WHERE ${quota.column('ownerId')} IN (${placeholders(groupIds)}) AND ${quota.column('per')} = 'member'`,
       groupIds.map(groupOwner),
+    )
+  }
+
+  /**
+   * Makes the overridden counts of quotas that have ended outdated: the end of what they follow beats what they
+   * override, which may be their own end. The others end by themselves.
+   */
+  async outdateOverridden(transaction: Transaction, quotaIds: readonly number[]): Promise<void> {
+    const { quota } = this.store
+    const rows = await transaction.rows(
+      `SELECT ${quota.column('id')} AS id FROM ${quota.table} WHERE ${quota.column('follows')} IN (${placeholders(quotaIds)}) ` +
+        `AND ${quota.column('overrides')} <> '' AND ${quota.column('state')} <> 'expired'`,
+      quotaIds,
+    )
+    if (rows.length === 0) return
+    const ids = rows.map((row) => Number(row['id'])).sort((a, b) => a - b)
+    await transaction.execute(
+      `UPDATE ${quota.table} SET ${quota.column('copiesVersion')} = 0 WHERE ${quota.column('id')} IN (${placeholders(ids)})`,
+      ids,
     )
   }
 

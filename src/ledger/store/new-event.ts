@@ -54,13 +54,14 @@ export function eventOfChange(
 }
 
 /**
- * The event of thresholds that an act has passed.
+ * The event of thresholds that are passed.
+ * @param actId the act that passed them; null where a count follows an edit
  * @param quota right after the act
  * @param crossed ascending, not empty
  * @param operationId what passed them; null for an edit
  */
 export function eventOfThresholds(
-  actId: string,
+  actId: string | null,
   quota: QuotaState & { ownerId: number },
   crossed: readonly number[],
   operationId: string | null,
@@ -81,7 +82,7 @@ export function eventOfThresholds(
 
 function eventOfQuota(
   type: EventType,
-  actId: string,
+  actId: string | null,
   { quotaId, ownerId, groupId, at }: { quotaId: number; ownerId: number; groupId: number | null; at: Instant },
   { label, cycleEndsAt, expireAt }: Pick<QuotaState, 'label' | 'cycleEndsAt' | 'expireAt'>,
   data: object,

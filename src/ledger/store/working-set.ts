@@ -561,9 +561,13 @@ export class WorkingSet<Q extends QuotaRow> {
     this.settingsChanged(quota)
   }
 
-  /** Has the settings of the owner's counts written as they are now; it is no edit. */
+  /** Has the settings of the owner's counts written as they are now, which may make them pass thresholds. */
   writeOutdated(ownerId: number): void {
-    for (const count of this.outdated) if (count.ownerId === ownerId) this.editedQuotas.set(count.id, count)
+    for (const count of this.outdated) {
+      if (count.ownerId !== ownerId) continue
+      this.editedQuotas.set(count.id, count)
+      if (count.deletedAt === null && count.state !== 'left') this.watch(count)
+    }
   }
 
   /** Those columns of an edited quota that may differ from its row: of a member's count, only those that do. */

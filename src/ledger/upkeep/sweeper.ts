@@ -85,7 +85,8 @@ export class Sweeper<Q extends QuotaRow> {
     return this.transactions.write(async (transaction) => {
       // Deleted quotas are not changed: a restore evaluates them again.
       const rows = await transaction.rows(
-        `SELECT ${quota.column('id')} AS id FROM ${quota.table} WHERE ${quota.column('deletedAt')} IS NULL AND ${due} ` +
+        `SELECT ${quota.column('id')} AS id, ${quota.column('ownerId')} AS owner_id FROM ${quota.table} ` +
+          `WHERE ${quota.column('deletedAt')} IS NULL AND ${due} ` +
           `ORDER BY ${quota.column('expireAt')} LIMIT ${STEP}`,
         [now],
       )
@@ -95,6 +96,8 @@ export class Sweeper<Q extends QuotaRow> {
         `UPDATE ${quota.table} SET ${quota.column('state')} = 'expired' WHERE ${quota.column('id')} IN (${placeholders(ids)}) AND ${due}`,
         [...ids, now],
       )
+      const ofGroups = rows.filter((row) => Number(row['owner_id']) < 0).map((row) => Number(row['id']))
+      if (ofGroups.length > 0) await this.groups.outdateOverridden(transaction, ofGroups)
       return rows.length
     })
   }

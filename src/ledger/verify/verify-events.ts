@@ -115,20 +115,22 @@ export class EventCheck<Q extends QuotaRow> extends check.RowCheck {
 function conditions(acts: string, changes: string): readonly check.Condition[] {
   const ofOwner = `(e.type IN (${check.list(OWNER_EVENT_TYPES)}))`
   const reached = `e.type = 'quota.threshold_reached'`
+  // A count that follows an edit of a group's quota may reach a threshold without an act of its own.
+  const actless = `(${ofOwner} OR (e.actId IS NULL AND ${reached} AND q.follows IS NOT NULL))`
   return [
     {
       rule: 'event',
       expected: 'a known type, a quota and an act unless it is about an owner, a change unless a threshold was reached',
       right:
         `e.type IN (${check.list(EVENT_TYPES)}) AND (${reached} OR ${ofOwner}) = (e.changeId IS NULL) ` +
-        `AND ${ofOwner} = (e.quotaId IS NULL) AND ${ofOwner} = (e.actId IS NULL)`,
+        `AND ${ofOwner} = (e.quotaId IS NULL) AND ${actless} = (e.actId IS NULL)`,
     },
     { rule: 'event', expected: 'a quota of its owner', right: `${ofOwner} OR q.ownerId = e.ownerId` },
     {
       rule: 'event',
       expected: 'an act of its owner, or of a member if a quota of its group reached a threshold',
       right:
-        `${ofOwner} OR a.ownerId = e.ownerId OR (${reached} AND e.ownerId < 0 AND a.id IS NOT NULL) ` +
+        `${actless} OR a.ownerId = e.ownerId OR (${reached} AND e.ownerId < 0 AND a.id IS NOT NULL) ` +
         `OR (a.id IS NULL AND e.at < '${acts}')`,
     },
     {

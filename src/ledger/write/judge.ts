@@ -347,7 +347,8 @@ export class Judge<Q extends QuotaRow> {
       const crossed = passThresholds(quota)
       if (crossed.length === 0) continue
       const operationId = command.kind === 'commit' ? command.operationId : command.kind === 'consume' ? id : null
-      this.workingSet.recordEvent(eventOfThresholds(id, quota, crossed, operationId, this.workingSet.now))
+      const actId = command.kind === 'follow' ? null : id
+      this.workingSet.recordEvent(eventOfThresholds(actId, quota, crossed, operationId, this.workingSet.now))
     }
   }
 
