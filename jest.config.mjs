@@ -37,9 +37,9 @@ export default {
     ...(findCalc() === undefined ? ['/spreadsheet\\.'] : []),
     // The senders in other languages run where their interpreters are.
     ...(findInterpreters() === undefined ? ['/senders\\.'] : []),
-    // The console is tried in a browser, where there is one.
+    // The console, and the page of a link, are tried in a browser, where there is one.
     ...(findChromium() === undefined
-      ? ['/console(-caps|-change-sets|-webhooks|-list|-states|-sign-in|-work)?\\.']
+      ? ['/(owner-view|console(-caps|-change-sets|-goals|-groups|-list|-sign-in|-states|-webhooks|-work)?)\\.']
       : []),
   ],
   extensionsToTreatAsEsm: ['.ts'],

@@ -3,7 +3,7 @@
  * one answer in ten. They use the client in client/, which retries with the same Idempotency-Key until it has an answer.
  * In the end every unit must be accounted for, once.
  *
- * `--keep` then fills another store as after months of use (back-office.mjs), and leaves the service running with the
+ * `--keep` instead fills a store as after months of use (back-office.mjs), and leaves the service running with the
  * console on it.
  */
 import { spawn } from 'node:child_process'
@@ -20,6 +20,11 @@ const MESSAGES = 10_000
 const SENDERS = 50
 const ACCOUNTS = 20
 const LOST = 0.1
+
+if (process.argv.includes('--keep')) {
+  await keep()
+  process.exit()
+}
 
 const directory = await mkdtemp(join(tmpdir(), 'quota-demo-'))
 const token = randomBytes(32).toString('base64url')
@@ -108,8 +113,6 @@ try {
   await rm(directory, { recursive: true, force: true })
 }
 
-if (process.argv.includes('--keep') && process.exitCode === 0) await keep()
-
 /** Spends once, however often the answer is lost: the client ensures it. */
 async function deliver(key, accountId, amount, expected) {
   try {
@@ -175,7 +178,7 @@ async function keep() {
   try {
     const tokens = makeTokens()
     const databaseUrl = `sqlite:${join(folder, 'quota.db')}`
-    console.log('\nAnother store is filled with three months of use …')
+    console.log('A store is filled with three months of use …')
     await fill({ databaseUrl, tokens, say: console.log })
     const { url, stop, process: kept } = await startService({ databaseUrl, tokens })
     console.log(

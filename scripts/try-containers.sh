@@ -54,11 +54,14 @@ for user in '' '12345:0'; do
   docker start quota-trial >/dev/null && ready && [ "$(used)" = 10 ]
   docker exec quota-trial node dist/src/verify.js | grep -q ' 0 contradictions'
   docker rm --force quota-trial >/dev/null && docker volume rm quota-trial-data >/dev/null
-  rm -f "$scratch/copy.db"
+  mkdir -p "$scratch/data" && mv "$scratch/copy.db" "$scratch/data/quota.db"
   say "SQLite as ${user:-1000:1000}: read-only tree, backup, restore, verify"
 done
 
-docker compose up -d --wait >/dev/null 2>&1 && create
+docker compose run --rm --user "$(id -u):0" -v "$scratch/data:/trial" service \
+  sh -c 'node dist/src/copy.js --from sqlite:/trial/quota.db --to "$DATABASE_URL"' 2>/dev/null | grep -q '^The copy is complete'
+docker compose up -d --wait >/dev/null 2>&1 && [ "$(used)" = 10 ]
+say 'compose: begins with the file of a trial'
 sleep 60
 [ "$(docker compose logs database --since 60s | grep -ci 'aborted connection')" = 0 ]
 say 'compose: no aborted connection in an idle minute'
@@ -79,6 +82,6 @@ say 'compose: INSTANCES=2 publishes a port for each'
 docker compose exec -T database sh -c 'MYSQL_PWD=$MARIADB_PASSWORD exec mariadb-dump --user=quota --single-transaction --hex-blob quota' >"$scratch/quota.sql"
 consume 5 "$(docker compose port --index 1 service 3000 | cut -d: -f2)" && docker compose stop service >/dev/null 2>&1
 sh deploy/restore.sh "$scratch/quota.sql" quota docker compose exec -T database sh -c 'MYSQL_PWD=$MARIADB_ROOT_PASSWORD exec mariadb --user=root' >/dev/null
-docker compose up -d --wait --scale service=1 >/dev/null 2>&1 && [ "$(used)" = 20 ]
+docker compose up -d --wait --scale service=1 >/dev/null 2>&1 && [ "$(used)" = 30 ]
 docker compose run --rm service node dist/src/verify.js 2>/dev/null | grep -q ' 0 contradictions'
 say 'compose: dump, restore, verify'

@@ -197,7 +197,7 @@ describe('many quotas at once, in the console', () => {
     await button(page, 'Check').click()
     const mistake = page.getByRole('list', { name: 'Mistakes by line' }).getByRole('listitem')
     await mistake.waitFor()
-    await reads(mistake, /Line 2[\s\S]*many[\s\S]*total must be/)
+    await reads(mistake, /Line 2[\s\S]*many[\s\S]*total must be an integer from 0 to 1,000,000,000,000/)
     await page.getByRole('link', { name: 'Go on with the other 1' }).waitFor()
     await look()
     await look()

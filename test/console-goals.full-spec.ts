@@ -11,6 +11,7 @@ import {
   open,
   panel,
   ready,
+  resize,
   Service,
   until,
 } from './support/console.js'
@@ -84,8 +85,11 @@ describe('the console, by someone in a hurry', () => {
   })
 
   it('has no page longer than four screens of a phone before more is asked for, and one line of header', async () => {
-    const [width, height] = [390, 844]
-    const page = await open(browser, service, '/mail', 'anna', { viewport: { width, height } })
+    const phones = [
+      { width: 390, height: 844 },
+      { width: 360, height: 780 },
+    ]
+    const page = await open(browser, service, '/mail', 'anna')
     const paths = [
       ...['/mail', '/mail/quotas', '/mail/quotas?label=Trial', '/mail/quotas/2', '/mail/quotas/2?edit=true'],
       ...[`/mail/quotas/${own}`, `/mail/quotas/${own}?edit=true`, '/mail/quotas?cap=observe', '/mail/quotas/999999'],
@@ -98,11 +102,15 @@ describe('the console, by someone in a hurry', () => {
     const tall: unknown[] = []
     for (const path of paths) {
       await page.goto(`${service.url}/admin${path}`)
-      await ready(page)
-      const [tallness = 0, breadth = 0, header = 0] = await page.evaluate<number[]>(
-        "[document.documentElement.scrollHeight, document.documentElement.scrollWidth, document.querySelector('main').getBoundingClientRect().top]",
-      )
-      if (tallness > 4 * height || breadth > width || header > 64) tall.push([path, tallness, breadth, header])
+      for (const phone of phones) {
+        await resize(page, phone)
+        await ready(page)
+        const [tallness = 0, breadth = 0, header = 0] = await page.evaluate<number[]>(
+          "[document.documentElement.scrollHeight, document.documentElement.scrollWidth, document.querySelector('main').getBoundingClientRect().top]",
+        )
+        if (tallness > 4 * phone.height || breadth > phone.width || header > 64)
+          tall.push([path, phone, tallness, breadth, header])
+      }
     }
     expect(tall).toEqual([])
   })

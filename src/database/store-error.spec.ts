@@ -36,6 +36,7 @@ describe('advice on TLS', () => {
   it.each<[string, object, RegExp]>([
     ['without TLS where it is wanted', wrapped({ errno: 3159 }), /set DATABASE_TLS=verify/],
     ['without TLS to MariaDB', wrapped({ errno: 1045 }), /DATABASE_TLS is off/],
+    ['where an account without a name comes first', wrapped({ errno: 1045 }), /DROP USER ''@localhost/],
     ['with TLS where there is none', { code: 'HANDSHAKE_NO_SSL_SUPPORT', fatal: true }, /DATABASE_TLS=off/],
     ['under another name', failed("Host: h. is not in the cert's altnames", { cert: {} }), /DATABASE_URL must name/],
     ['with a stranger', failed('self-signed certificate in certificate chain'), /DATABASE_TLS_CA/],

@@ -319,13 +319,17 @@ export function failedForTls(error: unknown): boolean {
 }
 
 /**
- * Advice for the operator about a connection that failed because of TLS; undefined for other failures.
+ * Advice for the operator about a connection that was denied, or failed because of TLS; undefined for other failures.
  */
 export function adviceOnTls(error: unknown): string | undefined {
   const { errno, code, ...more } = rootOf(error)
-  // MariaDB's message to an unencrypted client, and both servers' message to one whose account requires TLS.
+  // MariaDB's message to an unencrypted client, and both servers' message to one whose account requires TLS, or whom
+  // an account without a name for that host takes in.
   if (errno === ACCESS_DENIED) {
-    return 'Where user and password are right, and DATABASE_TLS is off, the server may accept only encrypted connections'
+    return (
+      'Where user and password are right, the server may have an account without a name for that host, which comes ' +
+      "before that of any host (DROP USER ''@localhost), or, if DATABASE_TLS is off, accept only encrypted connections"
+    )
   }
   if (!failedForTls(error)) return undefined
   if (errno === ONLY_ENCRYPTED) {

@@ -238,29 +238,33 @@ function ConflictTable({
   const shownBase = typedOf(base)
   const shownTheirs = typedOf(theirs)
   const rows = editableOf(base).filter((field) => fields.includes(field) || shownTheirs[field] !== shownBase[field])
+  const sides = ['Both started from', 'Theirs', 'Yours'] as const
   const as = (quota: Quota, field: Editable): string =>
     settingText(field, field === 'status' ? typedOf(quota).status : quota[field])
   return (
-    <table className="plain conflict-table">
-      <thead>
-        <tr>
-          <th scope="col">Setting</th>
-          <th scope="col">Both started from</th>
-          <th scope="col">Theirs</th>
-          <th scope="col">Yours</th>
+    <table role="table" className="plain conflict-table">
+      <thead role="rowgroup">
+        <tr role="row">
+          {['Setting', ...sides].map((head) => (
+            <th key={head} role="columnheader" scope="col">
+              {head}
+            </th>
+          ))}
         </tr>
       </thead>
-      <tbody>
+      <tbody role="rowgroup">
         {rows.map((field) => (
-          <tr key={field}>
-            <th scope="row">{fieldName(field)}</th>
-            <td>
+          <tr key={field} role="row">
+            <th role="rowheader" scope="row">
+              {fieldName(field)}
+            </th>
+            <td role="cell" data-head={sides[0]}>
               <bdi>{as(base, field)}</bdi>
             </td>
-            <td>
+            <td role="cell" data-head={sides[1]}>
               <bdi>{as(theirs, field)}</bdi>
             </td>
-            <td>
+            <td role="cell" data-head={sides[2]}>
               {fields.includes(field) ? (
                 <bdi>{field in wrong ? typed[field] : settingText(field, mine[field])}</bdi>
               ) : (

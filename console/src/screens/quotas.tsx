@@ -141,6 +141,8 @@ export function QuotaTable({
         {
           head: 'Status',
           cell: ({ status, deletedAt }) => <Badge status={deletedAt === undefined ? status : 'deleted'} />,
+          // Where all are active, nobody looks for it.
+          folds: !owners && rows.every(({ status }) => status === 'active'),
         },
         ...(last === undefined ? [] : [{ head: 'Actions', cell: last }]),
       ]}

@@ -2,7 +2,7 @@ import { camelName } from '@quota-service/client'
 import type { ReactNode } from 'react'
 import { type Part, textOf } from '../ask.ts'
 import { type ChangeSet, type Counts, OUTCOMES, type RowOutcome, STATES } from '../change-sets.ts'
-import { amount } from '../amount.ts'
+import { amount, withAmounts } from '../amount.ts'
 import { fieldName } from '../field-name.ts'
 import { sentence, Signed } from '../parts.tsx'
 import { SET_OUTCOMES } from '../search.ts'
@@ -61,7 +61,7 @@ export function Why({ problem, columns = false }: { problem: Problem; columns?: 
   if (errors.length > 0) {
     return errors.map(({ field, message }) => (
       <span key={`${field} ${message}`} className="why-not">
-        {columns ? <code>{field}</code> : fieldName(camelName(field))} {message}
+        {columns ? <code>{field}</code> : fieldName(camelName(field))} {withAmounts(message)}
       </span>
     ))
   }
