@@ -3,6 +3,7 @@
  * docs/images/dashboard.png. It fails where a panel has nothing to show. Wants `prometheus` and Chromium.
  *
  *   --seconds N   how long the load lasts, 180 by default
+ *   --connector   instead, those of quota-postfix.json over two connectors for mail servers, into dashboard-postfix.png
  */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -15,13 +16,19 @@ import { chromium } from 'playwright-core'
 import { parse, View } from 'vega'
 import { launchOptions } from '../scripts/chromium.mjs'
 import { freePort, startMariaDb } from '../scripts/mariadb.mjs'
+import { connectorsUnderLoad } from './mail-load.mjs'
 import { endAll, load, service, TOKEN } from './processes.mjs'
 import { connect, DRY, fill, OWNERS } from './store.mjs'
 
-const { values: options } = parseArgs({ options: { seconds: { type: 'string', default: '180' } } })
+const { values: options } = parseArgs({
+  options: { seconds: { type: 'string', default: '180' }, connector: { type: 'boolean', default: false } },
+})
 const SECONDS = Number(options.seconds)
 const USAGE = '/api/v1/quotas/usage'
 const COLOURS = ['#1f6feb', '#d97706', '#16a34a', '#9333ea', '#dc2626', '#0891b2', '#64748b', '#be185d']
+const [JOB, PICTURE] = options.connector
+  ? ['quota-postfix', 'docs/images/dashboard-postfix.png']
+  : ['quota-service', 'docs/images/dashboard.png']
 const WIDTH = 1440
 const ROW = 34
 
@@ -36,7 +43,7 @@ const EMPTY_WHEN_WELL = [
   'Waiting writes',
 ]
 
-const dashboard = JSON.parse(readFileSync('deploy/grafana/quota-service.json', 'utf8'))
+const dashboard = JSON.parse(readFileSync(`deploy/grafana/${JOB}.json`, 'utf8'))
 const folder = mkdtempSync(join(tmpdir(), 'quota-dashboard-'))
 const mariadb = await startMariaDb({ args: ['--innodb-flush-log-at-trx-commit=1'] })
 let prometheus
@@ -48,10 +55,11 @@ try {
     await service(mariadb.url('dashboard'), { RETENTION_DAYS: '30' }),
   ]
   await fill(admin)
-  const url = await startPrometheus(instances.map(({ port }) => port))
+  const connectors = options.connector ? await connectorsUnderLoad(instances, folder, SECONDS) : undefined
+  const url = await startPrometheus(connectors?.ports ?? instances.map(({ port }) => port))
   process.stderr.write(`load for ${SECONDS} s\n`)
   const from = Date.now() / 1000
-  await Promise.all(instances.flatMap(({ port }, place) => loads(port, place)))
+  await (connectors?.send() ?? Promise.all(instances.flatMap(({ port }, place) => loads(port, place))))
   const drawn = []
   const empty = []
   for (const panel of dashboard.panels) {
@@ -95,7 +103,7 @@ async function startPrometheus(ports) {
       global: { scrape_interval: '2s', scrape_timeout: '2s' },
       scrape_configs: [
         {
-          job_name: 'quota-service',
+          job_name: JOB,
           authorization: { credentials: TOKEN },
           static_configs: [{ targets: ports.map((one) => `127.0.0.1:${one}`) }],
         },
@@ -160,6 +168,8 @@ async function drawnPanel(panel, series) {
 async function chart(series, unit, { width, height }) {
   const names = series.map(({ name }) => name)
   const values = series.flatMap(({ points }) => points)
+  const most = Math.max(...values.map(({ value }) => value))
+  const columns = names.some((name) => name.length > 14) ? 2 : 4
   const specification = {
     width: width - 110,
     height: height - 124,
@@ -186,10 +196,10 @@ async function chart(series, unit, { width, height }) {
         tickCount: 4,
         grid: true,
         domain: false,
-        format: unit === 'percentunit' ? '.0%' : '.2~s',
+        format: unit === 'percentunit' ? '.0%' : most < 10 ? '.2~r' : '.2~s',
       },
     ],
-    legends: [{ fill: 'colour', orient: 'bottom', direction: 'horizontal', columns: 4, labelLimit: 110 }],
+    legends: [{ fill: 'colour', orient: 'bottom', direction: 'horizontal', columns, labelLimit: 440 / columns }],
     marks: [
       {
         type: 'group',
@@ -239,7 +249,7 @@ async function picture(panels) {
   try {
     const view = await browser.newPage({ viewport: { width: WIDTH + 16, height: Math.ceil(height) } })
     await view.setContent(page)
-    await view.screenshot({ path: 'docs/images/dashboard.png', fullPage: true })
+    await view.screenshot({ path: PICTURE, fullPage: true })
   } finally {
     await browser.close()
   }

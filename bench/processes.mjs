@@ -33,6 +33,25 @@ export async function service(databaseUrl, env = {}) {
   return { port, pids: [child.pid], readyMs, token: TOKEN, stop: () => end(child) }
 }
 
+/** The built connector for mail servers. */
+export async function connector(env) {
+  const [port, metricsPort] = [await freePort(), await freePort()]
+  keep(
+    spawn(process.execPath, ['connectors/mail/bin/quota-postfix.mjs'], {
+      env: {
+        PATH: process.env.PATH,
+        QUOTA_TOKEN: TOKEN,
+        LISTEN: `127.0.0.1:${port}`,
+        METRICS_LISTEN: `127.0.0.1:${metricsPort}`,
+        ...env,
+      },
+      stdio: ['ignore', process.env.BENCH_LOG === undefined ? 'ignore' : 'inherit', 'inherit'],
+    }),
+  )
+  await ready(metricsPort, performance.now())
+  return { port, metricsPort }
+}
+
 /** One of bench/references. */
 export async function reference(file, env = {}) {
   const child = keep(

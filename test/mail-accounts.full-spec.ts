@@ -6,6 +6,7 @@ import { beforeAll, describe, expect, it } from '@jest/globals'
 import { BASE, PASSWORD, Postgres, READER, Slapd } from './support/account-sources.js'
 import { Authority } from './support/certificates.js'
 import { Connector, PolicyClient } from './support/connector.js'
+import { figure, SCALE } from './support/figures.js'
 import { HttpClient } from './support/http-client.js'
 import { ADMIN, Instance } from './support/instance.js'
 import { opened } from './support/opened.js'
@@ -14,6 +15,8 @@ import { STORES } from './support/store.js'
 import { bodyOf, MAIL, times } from './support/wire.js'
 
 const PATIENCE_MS = 240_000
+/** How long a source is away, at least: from RELIABILITY_SCALE=2 on, a minute. */
+const AWAY_MS = SCALE >= 2 ? 60_000 : 0
 const AWAY = /^DEFER_IF_PERMIT Sending quotas cannot be checked at the moment/
 const UNKNOWN = /^DEFER_IF_PERMIT No sending quota is known/
 const QUERY = 'SELECT quota_account FROM mailbox WHERE username = :user'
@@ -144,9 +147,13 @@ function contract(
         )?.length ?? 0
       await sendAll()
       await source().stop()
+      const since = performance.now()
       await sendAll()
       // Each is tried again, in vain.
       for (const n of senders) while ((await deferred(n)) < 2) await sleep(100)
+      while (performance.now() - since < AWAY_MS) await sleep(100)
+      const deferrals = (await Promise.all(senders.map(deferred))).reduce((sum, one) => sum + one, 0)
+      figure('accounts away', { seconds: Math.round((performance.now() - since) / 1_000), deferrals })
       await source().start()
       await sendAll()
       while (senders.some((n) => (sink.recipients.get(user(n)) ?? 0) < 6)) await sleep(100)

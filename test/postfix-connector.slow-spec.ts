@@ -157,6 +157,34 @@ describe('the connector, where the service', () => {
     },
   )
 
+  it.each([
+    ['remembers local recipients', 7, ['bob@local.test', 'bob@elsewhere.test'], {}],
+    ['is asked by a server that does not ask again', 8, [], { repeats: 'no' }],
+  ])(
+    'has charged a message when the connector, which %s, is killed: the next one defers it, and refunds the charge',
+    async (_, account, recipients, more) => {
+      await total(account, 100)
+      const detour = await Detour.start(service.url)
+      const kept = { STATE_DIRECTORY: join(folder, `killed-${account}`), LOCAL_DOMAINS: 'local.test' }
+      const connector = await start(detour.url, kept)
+      const asked = { ...message(account, Math.max(recipients.length, 1)), ...more }
+      const postfix = PolicyClient.to(connector.port)
+      for (const recipient of recipients)
+        await postfix.ask({ ...asked, protocol_state: 'RCPT', recipient, recipient_count: 0 })
+      detour.loses = (path) => path.startsWith(CONSUME)
+      void postfix.ask(asked)
+      while ((await usedBy(account)) === 0) await sleep(20)
+      expect(await usedBy(account)).toBe(1)
+      connector.signal('SIGKILL')
+      await connector.exited
+      detour.loses = () => false
+      const next = await start(detour.url, kept)
+      expect(await PolicyClient.to(next.port).ask(asked)).toMatch(/^DEFER_IF_PERMIT /)
+      while ((await next.metric('quota_postfix_doubts_settled_total', 'outcome="refunded"')) === 0) await sleep(50)
+      expect(await usedBy(account)).toBe(0)
+    },
+  )
+
   it('is asked by hand: refunds once what a key has charged', async () => {
     await total(6, 100)
     const env = settings(service.url)

@@ -212,4 +212,72 @@ describe(`a real Postfix with the connector as a filter (milter), on ${kind.name
     },
     PATIENCE_MS,
   )
+
+  describe('for mail that is handed in on the host (non_smtpd_milters)', () => {
+    /** A Postfix whose own mail alone is asked about, with a connector for it. */
+    const host = async (more: Record<string, string>): Promise<{ own: Connector; of: Postfix }> => {
+      const { STATE_DIRECTORY: _, ...others } = settings
+      const own = await Connector.start({ ...others, PAYER_WITHOUT_SASL: 'sender', ...more })
+      const filter = [`non_smtpd_milters=inet:127.0.0.1:${own.milter}`, 'milter_default_action=tempfail']
+      return { own, of: await Postfix.start([], sink.port, filter) }
+    }
+    const seen = async (of: Postfix, pattern: RegExp, times = 1): Promise<void> => {
+      await until(async () => ((await of.log()).match(new RegExp(pattern, 'g'))?.length ?? 0) >= times)
+      expect(await of.log()).toMatch(pattern)
+    }
+
+    it.each(['false', 'true'])(
+      'charges the sender, and what does not fit goes back to it, with CHECK_AT_RCPT=%s',
+      async (checks) => {
+        const n = checks === 'true' ? 60 : 61
+        await total(n, 3)
+        const { own, of } = await host({ CHECK_AT_RCPT: checks, UNKNOWN_SENDER: 'reject' })
+        await of.sendmail(user(n), addresses(2))
+        await until(() => delivered(n) === 2)
+        await of.sendmail(user(n), addresses(2))
+        await seen(
+          of,
+          /milter-reject: \S+ from localhost\[127\.0\.0\.1\]: 5\.7\.1 Sending quota exceeded: 2 recipients/,
+        )
+        const bounced = sink.recipients.get('') ?? 0
+        await of.sendmail('stranger@elsewhere.test', addresses(1))
+        await seen(of, /milter-reject: DATA .*5\.7\.1 No sending quota is known/)
+        await of.sendmail(user(n), addresses(1))
+        await until(() => delivered(n) === 3 && (sink.recipients.get('') ?? 0) > bounced)
+        await until(async () => (await own.metric('quota_postfix_doubts ')) === 0)
+        expect([delivered(n), await usedBy(n)]).toEqual([3, 3])
+        // The notices themselves are free.
+        await seen(of, /bounce.*sender non-delivery notification/, 2)
+        const said = new Set(own.log.filter(({ state }) => state !== undefined).map(({ message }) => message))
+        // A busy machine is told to come again.
+        said.delete('defer: unreachable')
+        expect(said).toEqual(new Set(['pass: fits', 'reject: exceeded', 'reject: unknown_sender']))
+        expect(await of.log()).not.toMatch(/milter configuration error/)
+      },
+      PATIENCE_MS,
+    )
+
+    it(
+      'keeps what is deferred, and asks again, until it is charged once',
+      async () => {
+        await total(62, 10)
+        const { own, of } = await host({ PAYER_WITHOUT_SASL: 'network' })
+        await of.sendmail(user(62), addresses(2))
+        await seen(of, /milter-reject: DATA .*4\.7\.1 No sending quota is known/, 3)
+        expect(delivered(62)).toBe(0)
+        own.signal('SIGTERM')
+        await own.exited
+        await seen(of, /warning: connect to Milter service .*Connection refused/, 2)
+        await writeFile(join(folder, 'host'), '127.0.0.1 63\n')
+        const next = await Connector.start(
+          { ...settings, STATE_DIRECTORY: '', PAYER_WITHOUT_SASL: 'network', ACCOUNTS_FILE: join(folder, 'host') },
+          own,
+        )
+        await until(() => delivered(62) === 2)
+        await until(async () => (await next.metric('quota_postfix_doubts ')) === 0)
+        expect([delivered(62), await usedBy(62)]).toEqual([2, 2])
+      },
+      PATIENCE_MS,
+    )
+  })
 })

@@ -20,7 +20,6 @@ const READY_WITHIN_MS = 30_000
  * without chroot.
  */
 const SERVICES = `
-pickup    unix n - n 60 1 pickup
 cleanup   unix n - n -  0 cleanup
 qmgr      unix n - n 300 1 qmgr
 rewrite   unix - - n -  - trivial-rewrite
@@ -49,7 +48,8 @@ postlog   unix-dgram n - n - 1 postlogd
  * message that it has just deferred, and leaves that for five minutes.
  *
  * It listens twice: `submission` asks the policy server and sends the accepted messages to the sink; `queue` accepts
- * everything and delivers it to `submission`, with retries, as any other mail server would.
+ * everything and delivers it to `submission`, with retries, as any other mail server would. What `sendmail` hands in
+ * goes to the sink.
  */
 export class Postfix {
   private constructor(
@@ -61,8 +61,9 @@ export class Postfix {
   /**
    * @param options parameters of `submission`, such as `smtpd_end_of_data_restrictions=check_policy_service …`
    * @param sink the port for accepted mail
+   * @param more parameters of all services
    */
-  static async start(options: readonly string[], sink: number): Promise<Postfix> {
+  static async start(options: readonly string[], sink: number, more: readonly string[] = []): Promise<Postfix> {
     const folder = await mkdtemp(join(tmpdir(), 'quota-postfix-'))
     // Its processes run as `postfix`, and need access.
     await chmod(folder, 0o755)
@@ -99,20 +100,30 @@ smtpd_relay_restrictions = permit_mynetworks, reject
 minimal_backoff_time = 3s
 maximal_backoff_time = 3s
 queue_run_delay = 1s
+${more.join('\n')}
 `,
     )
     const smtpd = (port: number, options: string[]): string =>
       `127.0.0.1:${port} inet n - n - - smtpd\n${options.map((option) => `  -o {${option}}\n`).join('')}`
+    const toSink = `content_filter=sink:[127.0.0.1]:${sink}`
     await writeFile(
       at('etc/master.cf'),
       smtpd(queue, []) +
-        smtpd(submission, ['myhostname=submission.test', ...options, `content_filter=sink:[127.0.0.1]:${sink}`]) +
+        smtpd(submission, ['myhostname=submission.test', ...options, toSink]) +
+        `pickup unix n - n 1 1 pickup\n  -o {${toSink}}\n` +
         SERVICES,
     )
     const postfix = new Postfix(folder, submission, queue)
     opened(async () => postfix.stop())
     await postfix.start()
     return postfix
+  }
+
+  /** Hands in a message on the host, as cron does. It is accepted for the queue, whatever becomes of it there. */
+  async sendmail(from: string, recipients: readonly string[], text = 'text'): Promise<void> {
+    const sent = run('/usr/sbin/sendmail', ['-C', join(this.folder, 'etc'), '-f', from, ...recipients])
+    sent.child.stdin?.end(`Subject: test\n\n${text}\n`)
+    await sent
   }
 
   /** The log of Postfix. */

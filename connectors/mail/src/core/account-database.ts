@@ -1,6 +1,6 @@
 import { createPool, type RowDataPacket } from 'mysql2/promise'
 import { Client, Pool } from 'pg'
-import { type AccountSource, type Found, PARTS, TIMEOUT_MS } from './account-query.js'
+import { type AccountSource, type Found, PARTS, REFERENCE, TIMEOUT_MS } from './account-query.js'
 
 const CONNECTIONS = 10
 const IDLE_MS = 60_000
@@ -71,7 +71,7 @@ function postgres(url: string, query: string): AccountSource {
 }
 
 /** Quoted texts and names, casts (`::text`), and the parameters. */
-const TOKENS = /'[^']*'|"[^"]*"|::|:(user|local|domain)\b/g
+const TOKENS = new RegExp(`'[^']*'|"[^"]*"|::|${REFERENCE.source}`, 'g')
 
 /** The query with PostgreSQL's `$1` instead of names, and whose these are: the server wants no others. */
 export function numbered(query: string): { text: string; parts: (typeof PARTS)[number][] } {

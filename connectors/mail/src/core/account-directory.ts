@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { connect, isIP, type Socket } from 'node:net'
 import { connect as connectTls, type TLSSocket } from 'node:tls'
 import { Client, Filter, FilterParser, ResultCodeError } from 'ldapts'
-import { type AccountSource, type Found, type Name, TIMEOUT_MS } from './account-query.js'
+import { type AccountSource, type Found, type Name, REFERENCE, TIMEOUT_MS } from './account-query.js'
 
 /** A directory of mail accounts (LDAP). */
 export interface Directory {
@@ -73,9 +73,7 @@ export class DirectorySource implements AccountSource {
 
 /** The filter with a name's parts in it, in which no character has a meaning. @throws Error if it is none */
 export function filterOf(template: string, name: Name): Filter {
-  return FilterParser.parseString(
-    template.replace(/:(user|local|domain)\b/g, (_, part: keyof Name) => Filter.escape(name[part])),
-  )
+  return FilterParser.parseString(template.replace(REFERENCE, (_, part: keyof Name) => Filter.escape(name[part])))
 }
 
 function open({ url, startTls, ca, bind }: Directory): Line {

@@ -9,6 +9,8 @@ const MAX_CACHED = 10_000
 
 /** The parts of a name, which queries and filters refer to. */
 export const PARTS = ['user', 'local', 'domain'] as const
+/** A reference, such as `:user`. */
+export const REFERENCE = new RegExp(`:(${PARTS.join('|')})\\b`, 'g')
 /** The whole name, in the case in which it was given, and what is before and after its last `@`. */
 export type Name = Readonly<Record<(typeof PARTS)[number], string>>
 

@@ -37,7 +37,7 @@ export class Doubts {
   private readonly open = new Map<string, Doubt>()
   /** Those that ended, oldest first, until they are no longer remembered. */
   private readonly ended = new Map<string, Entry>()
-  /** Charges in progress of messages that nobody asks about again: an end of the process leaves them in doubt. */
+  /** Charges in progress that no question repeats after an end of the process: it leaves them in doubt. */
   private readonly begun = new Map<string, { readonly entry: Entry; onDisk: boolean }>()
   private readonly closed = new AbortController()
   private readonly timer: NodeJS.Timeout
@@ -75,7 +75,7 @@ export class Doubts {
     return this.open.has(key) || (ended !== undefined && this.remembers(ended))
   }
 
-  /** Before a charge that nobody asks about again. Resolves when it is on disk. */
+  /** Before a charge that no question repeats after an end of the process. Resolves when it is on disk. */
   async begin(charge: Charge): Promise<void> {
     const entry = { ...charge, at: this.now() }
     const begun = { entry, onDisk: false }

@@ -68,6 +68,8 @@ describe('the recipients that count', () => {
     for (const state of ['DATA', 'END-OF-MESSAGE'])
       expect(local.countOf(question({ state, recipientCount: 3 }))).toBe(1)
     expect(local.countOf(question({ recipientCount: 3, instance: 'other' }))).toBe(3)
+    expect([local.remembers(question({})), local.remembers(question({ instance: 'other' }))]).toEqual([true, false])
+    expect(local.remembers(question({ localCount: 2 }))).toBe(false)
     // One more that was not seen.
     expect(local.countOf(question({ recipientCount: 4 }))).toBe(2)
     expect(local.countOf(question({ recipient: 'a@example.org', instance: 'other' }))).toBe(0)

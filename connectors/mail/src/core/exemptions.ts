@@ -46,6 +46,11 @@ export class Exemptions {
     if (this.seen.size > MAX_MESSAGES && oldest !== undefined) this.seen.delete(oldest)
   }
 
+  /** Does the count of a message depend on what this process remembers? After its end, another would find another. */
+  remembers({ instance, localCount }: Question): boolean {
+    return localCount === undefined && (this.seen.get(instance)?.local ?? 0) > 0
+  }
+
   /** @returns how many recipients count; at `RCPT`, whether this one does. 0: nobody pays */
   countOf({ state, instance, sender, saslUsername, recipient, recipientCount, localCount }: Question): number {
     if (this.rules.nullSender === 'pass' && sender === '' && saslUsername === '') return 0

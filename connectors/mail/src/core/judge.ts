@@ -134,12 +134,14 @@ export class Judge {
       key: keyOf(question, secret),
       queueId: question.queueId.slice(0, MAX_QUEUE_ID_LENGTH),
     }
-    return { ...known, charge, ...(await this.charge(charge, question.repeats, until)) }
+    const repeatable = question.repeats && !this.exemptions.remembers(question)
+    return { ...known, charge, ...(await this.charge(charge, repeatable, until)) }
   }
 
-  private async charge(charge: Charge, repeats: boolean, until: number): Promise<Verdict> {
+  /** @param repeatable another process that is asked about the message would make the same charge */
+  private async charge(charge: Charge, repeatable: boolean, until: number): Promise<Verdict> {
     if (this.doubts.has(charge.key)) return { ...unreachable('defer', this.rules), reason: 'in_doubt' }
-    if (!repeats) await this.doubts.begin(charge)
+    if (!repeatable) await this.doubts.begin(charge)
     const outcome = await this.spending.charge(charge, until)
     // A deferred message comes again as another message, and must not have been charged.
     if (outcome.kind === 'unknown' && outcome.doubt && this.rules.unreachable === 'defer') await this.doubts.add(charge)

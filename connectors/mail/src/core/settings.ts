@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { domainToASCII, fileURLToPath } from 'node:url'
 import { type Directory, filterOf } from './account-directory.js'
+import { REFERENCE } from './account-query.js'
 import { LOG_LEVELS, type LogLevel } from './log.js'
 import type { Rules } from './judge.js'
 import type { Address } from './listen.js'
@@ -173,7 +174,7 @@ function urlOf(...protocols: string[]): (text: string) => string {
 }
 
 function namingSender(text: string): string {
-  if (!/:(?:user|local|domain)\b/.test(text)) throw new Error('must name :user, :local or :domain')
+  if (text.search(REFERENCE) === -1) throw new Error('must name :user, :local or :domain')
   return text
 }
 

@@ -2,8 +2,8 @@ import { describe, expect, it } from '@jest/globals'
 import fc from 'fast-check'
 import { Malformed } from '../core/question.js'
 import {
-  addressOf,
   agreementOf,
+  clientOf,
   MAX_BYTES,
   offerOf,
   type Packet,
@@ -83,7 +83,7 @@ describe('packets of a mail server', () => {
     fc.assert(
       fc.property(broken, (bytes) => {
         try {
-          for (const { data } of reading(bytes)) for (const parse of [textsOf, offerOf, addressOf]) parse(data)
+          for (const { data } of reading(bytes)) for (const parse of [textsOf, offerOf, clientOf]) parse(data)
         } catch (error) {
           expect(error).toBeInstanceOf(Malformed)
         }
@@ -108,12 +108,14 @@ describe('the negotiation', () => {
 
 describe('the client of a connection', () => {
   it.each([
-    ['mail.test\x004\x00\x19192.0.2.7\0', '192.0.2.7'],
-    ['mail.test\x006\x00\x19IPv6:2001:db8::7\0', '2001:db8::7'],
-    ['localhost\0L\0\0/run/mail\0', ''],
-    ['unknown\0U', ''],
-  ])('of %j has the address %j', (text, address) => {
-    expect(addressOf(Buffer.from(text, 'latin1'))).toBe(address)
+    ['mail.test\x004\x00\x19192.0.2.7\0', { address: '192.0.2.7', port: 25 }],
+    ['mail.test\x006\x01\x02IPv6:2001:db8::7\0', { address: '2001:db8::7', port: 258 }],
+    ['localhost\x004\0\x00127.0.0.1\0', { address: '127.0.0.1', port: 0 }],
+    ['localhost\0L\0\0/run/mail\0', { address: '', port: 0 }],
+    ['unknown\0U', { address: '', port: 0 }],
+    ['cut\x004\0', { address: '', port: 0 }],
+  ])('of %j is %j', (text, client) => {
+    expect(clientOf(Buffer.from(text, 'latin1'))).toEqual(client)
   })
 })
 

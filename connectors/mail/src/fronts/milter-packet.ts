@@ -88,14 +88,17 @@ export function agreementOf(version: number, steps: number): Buffer {
   return packetOf('O', data)
 }
 
-/** The client's IP address from a connection's packet: `host NUL family port address NUL`; empty if it has none. */
-export function addressOf(data: Buffer): string {
+/**
+ * The client from a connection's packet: `host NUL family port address NUL`.
+ * @returns its IP address, empty if it has none, and its port, 0 if it has none
+ */
+export function clientOf(data: Buffer): { address: string; port: number } {
   const end = data.indexOf(0)
   if (end === -1 || end + 1 >= data.length) throw new Malformed('a connection without a client')
   const family = String.fromCharCode(data[end + 1] ?? 0)
-  if (family !== '4' && family !== '6') return ''
+  if (family !== '4' && family !== '6') return { address: '', port: 0 }
   const [address = ''] = textsOf(data.subarray(end + 4))
-  return address.replace(/^IPv6:/i, '')
+  return { address: address.replace(/^IPv6:/i, ''), port: data.length < end + 4 ? 0 : data.readUInt16BE(end + 2) }
 }
 
 /** A reply of SMTP. The mail server reads `%%` as `%`. */

@@ -17,6 +17,7 @@ const IDLE_MS = 7_210_000
 
 const CODES = { defer: '451 4.7.1', reject: '550 5.7.1' } as const
 const GO_ON = wire.packetOf('c')
+const NOBODY = { address: '', port: 0 }
 
 /** What questions need. */
 export interface Needs {
@@ -52,7 +53,7 @@ export class MilterConnection extends PartConnection<wire.Packet> {
   protected busy = false
   /** As agreed; undefined before. */
   private steps: number | undefined
-  private clientAddress = ''
+  private client = NOBODY
   /** Macros of the next `MAIL`. */
   private login = ''
   private queueId = ''
@@ -99,7 +100,7 @@ export class MilterConnection extends PartConnection<wire.Packet> {
         this.keep(data)
         break
       case 'C':
-        this.clientAddress = wire.addressOf(data)
+        this.client = wire.clientOf(data)
         this.goOn(STEPS.connectUnanswered)
         break
       case 'H':
@@ -133,7 +134,7 @@ export class MilterConnection extends PartConnection<wire.Packet> {
         this.forget()
         break
       case 'K':
-        this.clientAddress = ''
+        this.client = NOBODY
         this.forget()
         break
       case 'Q':
@@ -188,14 +189,17 @@ export class MilterConnection extends PartConnection<wire.Packet> {
   private async recipient([text = '']: string[]): Promise<void> {
     const { begun } = this
     const address = bare(text)
-    if (this.needs.checkAtRcpt && (await this.ask('RCPT', address)) !== 'pass') return
+    // Mail of the host has no port. Nobody hears there that a recipient is refused: Postfix would keep it for ever.
+    const checks = this.needs.checkAtRcpt && this.client.port !== 0
+    if (checks && (await this.ask('RCPT', address)) !== 'pass') return
     begun.recipients += 1
     if (this.desk.isLocal(address)) begun.locals += 1
-    if (!this.needs.checkAtRcpt) this.goOn(STEPS.recipientUnanswered)
+    if (!checks) this.goOn(STEPS.recipientUnanswered)
   }
 
   private async ask(state: 'RCPT' | 'DATA' | 'END-OF-MESSAGE', recipient = ''): Promise<Verdict['answer']> {
-    const { begun, clientAddress, queueId } = this
+    const { begun, queueId } = this
+    const { address: clientAddress } = this.client
     const { instance, sender, saslUsername, announced, recipients: recipientCount, locals: localCount } = begun
     const size = state === 'END-OF-MESSAGE' && this.needs.size ? begun.size : announced
     const of = { instance, sender, saslUsername, clientAddress, queueId, recipient, recipientCount, localCount, size }

@@ -79,6 +79,11 @@ describe('a question', () => {
     expect(second).toMatchObject({ sender: '', saslUsername: '', instance: '', recipientCount: 0 })
   })
 
+  it('comes again, unless it says that it does not', () => {
+    const [question] = read(`repeats=no\n${TEXT}`)
+    expect(question).toEqual({ ...QUESTION, repeats: false })
+  })
+
   it.each([
     ['nothing', '\n'],
     ['no request', TEXT.replace('request=smtpd_access_policy\n', '')],
@@ -89,6 +94,7 @@ describe('a question', () => {
     ['a zero byte', `a=\0\n${TEXT}`],
     ['a count below zero', TEXT.replace('recipient_count=3', 'recipient_count=-3')],
     ['a count that is none', TEXT.replace('recipient_count=3', 'recipient_count=3e9')],
+    ['another repeats than no', `repeats=yes\n${TEXT}`],
     ['a long line', `a=${'b'.repeat(MAX_LINE_BYTES)}\n${TEXT}`],
     ['a line without an end', 'b'.repeat(MAX_LINE_BYTES + 1)],
     ['many lines', 'a=b\n'.repeat(MAX_LINES + 1)],

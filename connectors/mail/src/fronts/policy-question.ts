@@ -13,6 +13,7 @@ const KEPT = new Set([
   'request',
   'protocol_state',
   'instance',
+  'repeats',
   'queue_id',
   'sender',
   'sasl_username',
@@ -73,10 +74,12 @@ export class QuestionReader implements PartReader<Question> {
     }
     if (value('request') !== REQUEST) throw new Malformed(`no request=${REQUEST}`)
     if (value('protocol_state') === '') throw new Malformed('no protocol_state')
+    if (!['', 'no'].includes(value('repeats'))) throw new Malformed('a repeats that is not no')
     const question = {
       state: value('protocol_state'),
       instance: value('instance'),
-      repeats: true,
+      // Not of Postfix, which asks again. Exim says that it does not.
+      repeats: value('repeats') === '',
       queueId: value('queue_id'),
       sender: value('sender'),
       saslUsername: value('sasl_username'),
