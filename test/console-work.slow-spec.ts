@@ -261,6 +261,24 @@ describe('an answer that comes late', () => {
     await button(page, 'Give 7,000').waitFor()
   })
 
+  it('ends a top-up with the running cycle, also one that is opened before that is known', async () => {
+    await service.quota(218)
+    const page = await open('/mail')
+    const { asked, letGo } = await held(page, `**${QUOTAS}?*account_id=218*`, 'GET')
+    await page.goto(`${service.url}/admin/mail/owners/218`)
+    await asked
+    await button(page, 'Top up').click()
+    await page.getByRole('radio', { name: /this month ends/, checked: true }).waitFor()
+    letGo()
+    await page.getByRole('radio', { name: /the running cycle ends/, checked: true }).waitFor()
+    await field(page, 'Units').fill('5')
+    await button(page, 'Give 5').click()
+    await told(page, '5 units are given').waitFor()
+    const { items } = await service.call('anna', 'GET', `${QUOTAS}?account_id=218`)
+    const [given, cycle] = items as { expire_at: string | null; cycle_reset_at: string | null }[]
+    expect(given!.expire_at).toBe(cycle!.cycle_reset_at)
+  })
+
   it('closes no other question', async () => {
     const id = await service.quota(217)
     const page = await open(`/mail/quotas/${id}`)

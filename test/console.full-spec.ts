@@ -75,6 +75,12 @@ onEveryStore('two people edit one quota', (kind) => {
         'Total\t1,000\t800\t5,000',
       ],
     )
+    // A phone breaks no word and no number.
+    await resize(anna, { width: 360, height: 780 })
+    const broken =
+      "[...document.querySelectorAll('.conflict-table td > *')].filter((one) => !one.textContent.includes(' ') && one.getClientRects().length > 1).map((one) => one.textContent)"
+    expect(await anna.evaluate<string[]>(broken)).toEqual([])
+    await resize(anna, { width: 1280, height: 800 })
     // The screen reader and the keyboard are there, and what was typed is, too.
     await becomes(async () => focused(anna), expect.stringContaining('conflict'))
     expect(await field(anna, 'Total').inputValue()).toBe('5000')
@@ -1048,7 +1054,14 @@ describe('a list of more than 10,000 quotas', () => {
     await page.getByText(/page 2$/).waitFor()
     expect(asked).toHaveLength(1)
     await page.goto(`${service.url}/admin/mail/quotas?page=1000`)
-    await page.getByText('No quota matches these filters.').or(page.getByText('There is no quota yet.')).waitFor()
+    await page.getByText('There is no page 1,000.').waitFor()
+    await button(page, /^Last page: 20\d$/).click()
+    await page.getByText(/^about 10,0\d\d quotas · page 20\d$/).waitFor()
+    expect(await page.locator('tbody [data-row]').count()).toBeGreaterThan(0)
+    await page.goto(`${service.url}/admin/mail/quotas?beforeId=1`)
+    await page.getByText('There is no quota below #1.').waitFor()
+    await button(page, 'First page').click()
+    await page.getByText(/ · page 1$/).waitFor()
     await page.goto(`${service.url}/admin/mail/quotas?beforeId=10000`)
     await page.getByRole('link', { name: 'Next' }).click()
     await page.getByText(/below #9950$/).waitFor()

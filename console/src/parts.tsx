@@ -18,7 +18,7 @@ import {
   useSyncExternalStore,
 } from 'react'
 import type { ChannelName, Operation, Quota, Status } from './channel-client.ts'
-import { amount } from './amount.ts'
+import { amount, withAmounts } from './amount.ts'
 import { fieldName } from './field-name.ts'
 import { ClockTime } from './format.tsx'
 import { Notice } from './notice.ts'
@@ -367,6 +367,35 @@ export function Loaded<T>({
   return <Loading />
 }
 
+/** What a list shows at a place beyond its end, such as an address names that was kept. */
+export function BeyondEnd({
+  what,
+  last,
+  onGo,
+}: {
+  /** What there is none of. */
+  what: string
+  /** The number of the last page. */
+  last: number
+  onGo: (page: number) => void
+}): ReactNode {
+  return (
+    <>
+      <p>There is no {what}.</p>
+      <div className="actions">
+        <button type="button" onClick={() => onGo(1)}>
+          First page
+        </button>
+        {last > 1 && (
+          <button type="button" onClick={() => onGo(last)}>
+            Last page: {amount(last)}
+          </button>
+        )}
+      </div>
+    </>
+  )
+}
+
 /** Shown while a query is loading. */
 export function Loading(): ReactNode {
   return (
@@ -473,7 +502,7 @@ export function Failure({ error, retry }: { error: unknown; retry?: (() => unkno
         <ul>
           {fields.map(({ field, message }) => (
             <li key={field}>
-              {fieldName(field)} {message}
+              {fieldName(field)} {withAmounts(message)}
             </li>
           ))}
         </ul>
@@ -1091,6 +1120,6 @@ export function Label({ text }: { text: string | null }): ReactNode {
 /** The messages of a refusal, by field. */
 export function fieldErrors(error: unknown): Readonly<Record<string, string>> {
   return isProblem(error, 'validation_failed')
-    ? Object.fromEntries(error.errors.map(({ field, message }) => [field, message]))
+    ? Object.fromEntries(error.errors.map(({ field, message }) => [field, withAmounts(message)]))
     : {}
 }

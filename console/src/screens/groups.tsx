@@ -8,6 +8,7 @@ import { Time } from '../format.tsx'
 import { limitText } from '../limits.ts'
 import {
   announce,
+  BeyondEnd,
   CapBadge,
   Confirm,
   Failure,
@@ -86,7 +87,19 @@ export function GroupsScreen({ client, search }: { client: ChannelClient; search
       <Loaded
         of={asked}
         isEmpty={({ items }) => items.length === 0}
-        empty={search.name === undefined ? 'There is no group yet.' : 'No group’s name begins so.'}
+        empty={
+          asked.data !== undefined && asked.data.total > 0 ? (
+            <BeyondEnd
+              what={`page ${amount(page)}`}
+              last={Math.ceil(asked.data.total / PAGE_SIZE)}
+              onGo={(place) => go({ ...search, page: place })}
+            />
+          ) : search.name === undefined ? (
+            'There is no group yet.'
+          ) : (
+            'No group’s name begins so.'
+          )
+        }
       >
         {({ items, total }) => (
           <>

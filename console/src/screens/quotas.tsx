@@ -8,6 +8,7 @@ import { roleText, windowText } from '../limits.ts'
 import {
   announce,
   Badge,
+  BeyondEnd,
   CapBadge,
   type Choice,
   Csv,
@@ -219,18 +220,26 @@ export function QuotasScreen({ client, search }: { client: ChannelClient; search
         of={asked}
         isEmpty={({ items: rows }) => rows.length === 0}
         empty={
-          <>
-            <p>{Object.keys(filter).length > 0 ? 'No quota matches these filters.' : 'There is no quota yet.'}</p>
-            {Object.keys(filter).length > 0 ? (
-              <button type="button" onClick={() => go({})}>
-                Clear the filters
-              </button>
-            ) : (
-              <Link to="/$channel/new" params={{ channel: client.name }} search={{}}>
-                Create the first one
-              </Link>
-            )}
-          </>
+          total > 0 ? (
+            <BeyondEnd
+              what={beforeId === undefined ? `page ${amount(pageNumber)}` : `quota below #${beforeId}`}
+              last={Math.min(Math.ceil(total / PAGE_SIZE), LAST_PAGE)}
+              onGo={(place) => go({ ...filter, ...(place > 1 ? { page: place } : {}) })}
+            />
+          ) : (
+            <>
+              <p>{Object.keys(filter).length > 0 ? 'No quota matches these filters.' : 'There is no quota yet.'}</p>
+              {Object.keys(filter).length > 0 ? (
+                <button type="button" onClick={() => go({})}>
+                  Clear the filters
+                </button>
+              ) : (
+                <Link to="/$channel/new" params={{ channel: client.name }} search={{}}>
+                  Create the first one
+                </Link>
+              )}
+            </>
+          )
         }
       >
         {(data) => (
@@ -271,7 +280,7 @@ export function QuotasScreen({ client, search }: { client: ChannelClient; search
         )}
       </Loaded>
       <nav className="pager" aria-label="Pages">
-        {(beforeId !== undefined || pageNumber > 1) && (
+        {items.length > 0 && (beforeId !== undefined || pageNumber > 1) && (
           <>
             <Link to="/$channel/quotas" params={{ channel: client.name }} search={filter}>
               First page

@@ -51,10 +51,11 @@ export function TopUp({
   const [draft, , setDraft, clear] = useDraft<Draft>(name, () => ({
     total: undefined,
     label: 'Top-up',
-    until: cycle === undefined ? 'month' : 'cycle',
+    until: 'cycle',
     other: toLocalInput(monthEnd()),
     key: newKey(),
   }))
+  // The running cycle may be known only later.
   const until = draft.until === 'cycle' && cycle === undefined ? 'month' : draft.until
   const end = { cycle: cycle?.cycleResetAt ?? null, month: monthEnd(), other: fromLocalInput(draft.other) }[until]
   const here = useStillHere()
@@ -95,8 +96,8 @@ export function TopUp({
     if (units.value === undefined || end === null)
       requestAnimationFrame(() => form.current?.querySelector<HTMLElement>('[aria-invalid="true"]')?.focus())
     else if (!save.isPending) {
-      // A further attempt sends the same, whatever is missing by then.
-      setDraft({ ...draft, total: filled })
+      // A further attempt sends the same, whatever is missing or known by then.
+      setDraft({ ...draft, total: filled, until })
       save.mutate({ total: units.value, sent: draft })
     }
   }
