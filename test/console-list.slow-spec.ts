@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals'
 import type { Page } from 'playwright-core'
 import { TestBrowser } from './support/browser.js'
-import { API, button, field, Service, signIn } from './support/console.js'
+import { API, becomes, button, field, Service, signIn } from './support/console.js'
 import { CAN_START_SERVER, TestDatabase } from './support/database.js'
 import { figure } from './support/figures.js'
 
@@ -83,6 +83,8 @@ onOwnServer('the console over a million quotas', () => {
   let page: Page
   const rows = Array.from({ length: ROWS }, (_, place) => row(ROWS - place))
   const asked: string[] = []
+  /** The request ids of their answers. */
+  const answered: string[] = []
 
   beforeAll(async () => {
     // A server of its own, since it is told to note every statement.
@@ -105,6 +107,9 @@ onOwnServer('the console over a million quotas', () => {
     page = await browser.page()
     page.on('request', (request) => {
       if (API.test(request.url())) asked.push(new URL(request.url()).pathname)
+    })
+    page.on('response', (response) => {
+      if (API.test(response.url())) answered.push(response.headers()['x-request-id']!)
     })
     await page.goto(`${service.url}/admin/mail/quotas`)
     await signIn(page, 'anna')
@@ -149,6 +154,13 @@ onOwnServer('the console over a million quotas', () => {
       .filter(({ sql }) => /^(SELECT|WITH)\b/.test(sql))
   }
 
+  /** Waits until every request is answered, and the database does nothing and has noted what it did. */
+  async function idle(): Promise<void> {
+    const running =
+      "SELECT ID FROM information_schema.PROCESSLIST WHERE DB = DATABASE() AND COMMAND = 'Query' AND ID <> CONNECTION_ID()"
+    await becomes(async () => [asked.length - answered.length, await database.rows(running)], [0, []])
+  }
+
   /** The shared count of a long list, which no request waits for. */
   const isShared = (sql: string): boolean =>
     /^SELECT \(SELECT COUNT\(\*\) FROM `?mail_quota/.test(sql) && !sql.includes('LIMIT')
@@ -169,22 +181,22 @@ onOwnServer('the console over a million quotas', () => {
     place?: RegExp,
   ): Promise<void> {
     // What is on its way of the step before belongs there.
-    await page.waitForTimeout(300)
+    await idle()
     await examined()
     asked.length = 0
-    const logged = service.log.length
+    answered.length = 0
     const began = performance.now()
     await act()
     await shown(expected, from, place)
     const seen = Math.round(performance.now() - began)
     expect([name, asked.length]).toEqual([name, requests])
 
+    await idle()
     // Lines of the log are written together, a little later.
-    await page.waitForTimeout(300)
+    await becomes(async () => Promise.resolve(answered.filter((id) => !service.log.includes(id))), [])
     const served = service.log
-      .slice(Math.min(logged, service.log.length))
       .split('\n')
-      .filter((line) => line.includes('"route":"/api/v1/quotas"'))
+      .filter((line) => line.includes('"route":"/api/v1/quotas"') && answered.some((id) => line.includes(id)))
       .map((line) => (JSON.parse(line) as { ms: number }).ms)
     const statements = await examined()
     expect([name, statements.length > 0]).toEqual([name, true])
