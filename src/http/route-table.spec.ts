@@ -104,6 +104,7 @@ describe('a request without a route', () => {
     ['HEAD', '/a/list/list', undefined, undefined],
     ['POST', '/usage/consume', undefined, 'POST /a/usage/consume'],
     ['POST', '/a/usage/x/comit', undefined, 'POST /a/usage/:op/commit'],
+    ['POST', '/a/usage//commit', undefined, 'POST /a/usage/:op/commit'],
     ['PUT', '/A', undefined, undefined],
     ['GET', '/nowhere', undefined, undefined],
     ['GET', '/', undefined, undefined],

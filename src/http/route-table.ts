@@ -118,8 +118,8 @@ export class RouteTable {
       if (route.method !== (method === 'HEAD' ? 'GET' : method)) continue
       const filled = segmentsOf(route.path).map((one, place) => (isParameter(one) ? (segments[place] ?? one) : one))
       const [sent, meant] = [segments.join('/'), filled.join('/')]
-      // A fixed word takes precedence over the parameter.
-      if (sent === meant) continue
+      // A fixed word takes precedence over the parameter; without a value, the parameter is what is missing.
+      if (sent === meant && !segments.includes('')) continue
       const isEnd = path.length > 1 && route.path.endsWith(path)
       const distance = isEnd ? 0 : editDistance(sent.toLowerCase(), meant.toLowerCase())
       if (distance > least || (nearest !== undefined && distance === least)) continue

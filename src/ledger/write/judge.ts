@@ -414,8 +414,8 @@ export class Judge<Q extends QuotaRow> {
   /** Checks that the owner may have one more live quota. @throws ServiceError too_many_quotas */
   private checkQuotaLimit(ownerId: number, forCap: boolean): void {
     const { quotas, caps } = this.workingSet.liveCounts(ownerId)
-    if (quotas >= MAX_LIVE_QUOTAS) throw tooMany(`${MAX_LIVE_QUOTAS} quotas`)
-    if (forCap && caps >= MAX_LIVE_CAPS) throw tooMany(`${MAX_LIVE_CAPS} caps`)
+    if (quotas >= MAX_LIVE_QUOTAS) throw tooMany(ownerId, `${MAX_LIVE_QUOTAS} quotas`)
+    if (forCap && caps >= MAX_LIVE_CAPS) throw tooMany(ownerId, `${MAX_LIVE_CAPS} caps`)
   }
 
   private nameOwner(ownerId: number): string {
@@ -539,6 +539,7 @@ function alreadySettled(state: string): ServiceError {
   return new ServiceError('operation_already_settled', why, { extra: { state } })
 }
 
-function tooMany(most: string): ServiceError {
-  return new ServiceError('too_many_quotas', `An owner may have at most ${most} that are neither deleted nor expired.`)
+function tooMany(ownerId: number, most: string): ServiceError {
+  const who = groupOf(ownerId) === undefined ? 'An owner' : 'A group'
+  return new ServiceError('too_many_quotas', `${who} may have at most ${most} that are neither deleted nor expired.`)
 }
