@@ -88,10 +88,7 @@ export function agreementOf(version: number, steps: number): Buffer {
   return packetOf('O', data)
 }
 
-/**
- * The client from a connection's packet: `host NUL family port address NUL`.
- * @returns its IP address, empty if it has none, and its port, 0 if it has none
- */
+/** The client from `host NUL family port address NUL`: its IP address and port, empty and 0 if it has none. */
 export function clientOf(data: Buffer): { address: string; port: number } {
   const end = data.indexOf(0)
   if (end === -1 || end + 1 >= data.length) throw new Malformed('a connection without a client')

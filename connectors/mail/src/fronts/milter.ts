@@ -34,9 +34,9 @@ interface Message {
   readonly saslUsername: string
   /** Bytes, as the client has announced them, or 0. */
   readonly announced: number
-  recipients: number
+  recipientCount: number
   /** Those of them that are local. */
-  locals: number
+  localCount: number
   /** Bytes of headers and body so far. */
   size: number
 }
@@ -161,10 +161,7 @@ export class MilterConnection extends PartConnection<wire.Packet> {
   /** Macros of the next command, whose letter is the first byte. */
   private keep(data: Buffer): void {
     const texts = wire.textsOf(data.subarray(1))
-    const macro = (name: string): string | undefined => {
-      const at = texts.findIndex((text, n) => n % 2 === 0 && text === name)
-      return at === -1 ? undefined : texts[at + 1]
-    }
+    const macro = (name: string): string | undefined => texts.find((_, n) => n % 2 === 1 && texts[n - 1] === name)
     this.queueId = macro('i') ?? this.queueId
     if (data.toString('latin1', 0, 1) === 'M') this.login = macro('{auth_authen}') ?? ''
   }
@@ -176,8 +173,8 @@ export class MilterConnection extends PartConnection<wire.Packet> {
       sender: bare(sender),
       saslUsername: this.login,
       announced: Number(announced),
-      recipients: 0,
-      locals: 0,
+      recipientCount: 0,
+      localCount: 0,
       // The empty line between headers and body.
       size: 2,
     }
@@ -192,17 +189,16 @@ export class MilterConnection extends PartConnection<wire.Packet> {
     // Mail of the host has no port. Nobody hears there that a recipient is refused: Postfix would keep it for ever.
     const checks = this.needs.checkAtRcpt && this.client.port !== 0
     if (checks && (await this.ask('RCPT', address)) !== 'pass') return
-    begun.recipients += 1
-    if (this.desk.isLocal(address)) begun.locals += 1
+    begun.recipientCount += 1
+    if (this.desk.isLocal(address)) begun.localCount += 1
     if (!checks) this.goOn(STEPS.recipientUnanswered)
   }
 
   private async ask(state: 'RCPT' | 'DATA' | 'END-OF-MESSAGE', recipient = ''): Promise<Verdict['answer']> {
-    const { begun, queueId } = this
-    const { address: clientAddress } = this.client
-    const { instance, sender, saslUsername, announced, recipients: recipientCount, locals: localCount } = begun
-    const size = state === 'END-OF-MESSAGE' && this.needs.size ? begun.size : announced
-    const of = { instance, sender, saslUsername, clientAddress, queueId, recipient, recipientCount, localCount, size }
+    const { begun, queueId, client } = this
+    const { announced, size: counted, ...envelope } = begun
+    const size = state === 'END-OF-MESSAGE' && this.needs.size ? counted : announced
+    const of = { ...envelope, clientAddress: client.address, queueId, recipient, size }
     let said: Verdict['answer'] = 'defer'
     await this.desk.answer({ state, repeats: false, ...of }, (verdict) => {
       said = verdict.answer
