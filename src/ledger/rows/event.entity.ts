@@ -52,7 +52,7 @@ export abstract class EventRow {
   @Column({ ...INTEGER, name: 'quota_id', nullable: true })
   quotaId!: number | null
 
-  /** Its act; null for an event of an owner. */
+  /** Its act; null for an event of an owner, and of a count that passes a threshold by following an edit. */
   @Column({ ...ID, name: 'act_id', nullable: true })
   actId!: string | null
 

@@ -177,7 +177,7 @@ export function wrongPassed(quota: StoredQuota, told: ReadonlySet<number> | unde
     return [{ rule: 'passed', expected: `thresholds of a count up to ${cycleSeq}`, found }]
   const known = passedOf(quota)
   const isReached = (threshold: number): boolean => used >= reachedAt(threshold, total)
-  // What an edit of the followed quota makes a count pass is told at the count's next act.
+  // What an edit of the followed quota makes a count pass is told at the count's next act, or when lists catch up.
   const reached = quota.follows === null ? thresholdsOf(quota.thresholds).filter(isReached) : []
   const untold = told === undefined ? [] : [...known].filter((threshold) => !told.has(threshold))
   const right = new Set([...known, ...reached].filter((one) => !untold.includes(one) || isReached(one)))
