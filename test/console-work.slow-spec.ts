@@ -53,14 +53,19 @@ const total = (expireAt = inDays(30)) => ({
   cycle_reset_at: null,
 })
 
-/** Keeps answers to such requests until they are let go. */
+/** Keeps answers to such requests until they are let go; later requests are not touched. */
 async function held(page: Page, url: string, method: string): Promise<{ asked: Promise<void>; letGo: () => void }> {
-  let letGo: () => void = () => undefined
+  let isOver = false
+  let lift: () => void = () => undefined
   let tell: () => void = () => undefined
-  const gate = new Promise<void>((resolve) => (letGo = resolve))
+  const gate = new Promise<void>((resolve) => (lift = resolve))
   const asked = new Promise<void>((resolve) => (tell = resolve))
+  const letGo = (): void => {
+    isOver = true
+    lift()
+  }
   await page.route(url, async (route: Route) => {
-    if (route.request().method() !== method) return route.fallback()
+    if (isOver || route.request().method() !== method) return route.fallback()
     const response = await route.fetch()
     tell()
     await gate
