@@ -106,6 +106,7 @@ try {
       })
       const page = await context.newPage()
       await page.goto(`${service.url}/admin/`)
+      await page.getByLabel('Token').waitFor()
       if (!forDocs) await page.screenshot({ path: join(folder, `sign-in-${width}-${colorScheme}.png`) })
       await page.getByLabel('Token').fill(tokens.anna)
       await page.getByRole('button', { name: 'Sign in' }).click()
