@@ -22,8 +22,8 @@ const onOwnServer = CAN_START_SERVER ? describe : describe.skip
 const PATIENCE_MS = 300_000
 /** Much more than an answer takes that waits for nothing, and much less than any wait for the database. */
 const AT_ONCE_MS = 1_000
-/** Absences up to this length are bridged: requests wait 6 s for the database, and its return is known within 2.5 s. */
-const BRIDGED_MS = 3_500
+/** Absences up to this length are bridged: requests wait 6 s for the database, and ask again in pauses. */
+const BRIDGED_MS = 4_500
 
 interface Timed {
   readonly answer: Answer
@@ -138,8 +138,6 @@ onOwnServer('the database away', () => {
   }
 
   const median = (sorted: readonly number[]): number => sorted[Math.floor(sorted.length / 2)]!
-  /** How long nearly all took: whatever waits for the database, all do; on a busy machine, one may wait for its CPU. */
-  const nearlyAll = (sorted: readonly number[]): number => sorted[Math.floor(sorted.length * 0.9)]!
 
   it('costs the first request its wait and the others nothing, and is over within a second', async () => {
     const before = instance.log.length
@@ -148,7 +146,6 @@ onOwnServer('the database away', () => {
     expect(first.answer.status).toBe(503)
     const took = await refusals()
     const flood = await Promise.all(times(100).map(async () => timed(() => consume())))
-    const floodTook = flood.map(({ took }) => took).sort((a, b) => a - b)
     const down = [await available('read'), await available('write')]
     expect((await instance.get('/health/live')).status).toBe(200)
     await database.server.start()
@@ -157,15 +154,15 @@ onOwnServer('the database away', () => {
       'first 503 after ms': Math.round(first.took),
       'further 503: median ms': Math.round(median(took)),
       'slowest ms': Math.round(took.at(-1)!),
-      'of 100 at once, slowest ms': Math.round(floodTook.at(-1)!),
+      'of 100 at once, slowest ms': Math.round(Math.max(...flood.map(({ took }) => took))),
       'done again after ms': Math.round(returned),
     })
     expect(down).toEqual(['0', '0'])
     expect(median(took)).toBeLessThan(inTime(100))
-    expect(nearlyAll(took)).toBeLessThan(inTime(AT_ONCE_MS))
+    expect(took.at(-1)).toBeLessThan(inTime(AT_ONCE_MS))
     expect(tally(flood.map(({ answer }) => answer.status))).toEqual({ 503: 100 })
-    expect(nearlyAll(floodTook)).toBeLessThan(inTime(2 * AT_ONCE_MS))
-    expect(returned).toBeLessThan(inTime(3 * AT_ONCE_MS))
+    expect(Math.max(...flood.map(({ took }) => took))).toBeLessThan(inTime(2 * AT_ONCE_MS))
+    expect(returned).toBeLessThan(inTime(2 * AT_ONCE_MS))
     expect([await available('read'), await available('write')]).toEqual(['1', '1'])
     expect(instance.log.slice(before).match(/the database is unavailable/g)).toHaveLength(1)
   })
@@ -176,14 +173,14 @@ onOwnServer('the database away', () => {
       const since = performance.now()
       const inHand = await taken([() => consume(), () => instance.get(`${MAIL.quotas}/${quotaId}`)])
       await database.server.kill()
-      await sleep(1_000)
+      await sleep(2_000)
       await database.server.start()
       // On a busy machine, a server may need longer to start than the service waits: then it has to be tried again.
       isInTime = performance.now() - since < BRIDGED_MS
       answers.splice(0, 2, ...(await Promise.all(inHand)))
       await back()
     }
-    figure('the database away for a second', {
+    figure('the database away for 2 s', {
       'in hand, answered after ms': answers.map(({ took }) => Math.round(took)).join(' and '),
     })
     expect(answers.map(({ answer }) => answer.status)).toEqual([200, 200])
@@ -227,7 +224,7 @@ onOwnServer('the database away', () => {
     expect(tally(first.map(({ answer }) => answer.status))).toEqual({ 503: 60 })
     expect(Math.max(...first.map(({ took }) => took))).toBeLessThan(inTime(9_000))
     expect(median(took)).toBeLessThan(inTime(100))
-    expect(nearlyAll(took)).toBeLessThan(inTime(AT_ONCE_MS))
+    expect(took.at(-1)).toBeLessThan(inTime(AT_ONCE_MS))
     expect(returned).toBeLessThan(inTime(3 * AT_ONCE_MS))
   })
 
