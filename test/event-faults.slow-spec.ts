@@ -232,6 +232,27 @@ onEveryStore('events of two instances that are killed', (kind) => {
     )
   }
 
+  if (onServer) {
+    it('count once where the answer to COMMIT of their results is lost', async () => {
+      let lost = false
+      for (const proxy of proxies)
+        proxy.rule = (statement) => {
+          if (lost || !commits(settles)(statement)) return 'pass'
+          lost = true
+          return 'swallow'
+        }
+      await quota()
+      await until('the answer lost', inTime(2 * TAKEN_OVER_MS), () => lost)
+      // Its result is recorded after that of the first.
+      await quota()
+      const items = await until('both recorded', inTime(2 * TAKEN_OVER_MS), async () => {
+        const shown = bodyOf(await done(instances, async (instance) => instance.get('/api/v1/webhooks'))).items
+        return receiver.of('/ops').length > 1 && shown[0].oldest_waiting_at === null && shown
+      })
+      expect(items).toMatchObject([{ delivered: 2, failed: 0, waiting: 0 }])
+    })
+  }
+
   it('are received again where all end between sending and writing that down', async () => {
     for (const answered of [false, true]) {
       const { owner, id } = await quota()

@@ -336,7 +336,10 @@ export class Delivery {
     return difference - replay.left
   }
 
-  /** Records the results of attempts. @returns does this instance still deliver? */
+  /**
+   * Records the results of attempts, each once: of a COMMIT whose answer was lost, the next try finds what it did.
+   * @returns does this instance still deliver?
+   */
   private async settle(): Promise<boolean> {
     const { clock, counted, random, store } = this.parts
     // More attempts may end meanwhile; the next turn records them.
@@ -348,11 +351,18 @@ export class Delivery {
       results = []
       next = []
       const settled: WebhookDeliveryRow[] = []
+      const present = await store.present(
+        transaction,
+        this.name,
+        ended.map(({ delivery }) => delivery),
+      )
+      const presentBy = new Map(present.map((one) => [keyOf(one), one]))
       for (const { delivery, attempt, endedAt } of ended) {
+        const waiting = presentBy.get(keyOf(delivery))
         row.attemptAt = endedAt
         row.attemptStatus = attempt.status
         row.attemptError = attempt.error
-        const events = eventsOf([delivery])
+        const events = waiting === undefined ? 0 : eventsOf([waiting])
         if (attempt.error === null) {
           results.push('delivered')
           settled.push(delivery)
@@ -361,7 +371,7 @@ export class Delivery {
           row.waiting -= events
           continue
         }
-        row.failuresInRow += 1
+        if (waiting?.attempts === delivery.attempts) row.failuresInRow += 1
         const attempts = delivery.attempts + 1
         const pause = pauseAfter(attempts, attempt.retryAfterMs, random())
         results.push(pause === undefined || attempt.gone ? 'given_up' : 'failed')

@@ -48,6 +48,8 @@ describe('the next attempt', () => {
     expect(pauseAfter(1, 1e15, 0)).toBe(31 * 86_400_000)
     const now = Date.parse('2026-11-21T12:00:00Z')
     expect(readRetryAfter('120', now)).toBe(120_000)
+    for (const digits of [10, 400])
+      expect(pauseAfter(1, readRetryAfter('9'.repeat(digits), now), 0)).toBe(31 * 86_400_000)
     expect(readRetryAfter('Sat, 21 Nov 2026 12:01:00 GMT', now)).toBe(60_000)
     expect(readRetryAfter('Sat, 21 Nov 2026 11:00:00 GMT', now)).toBe(0)
     for (const text of [undefined, 'soon', '-1']) expect(readRetryAfter(text, now)).toBeUndefined()

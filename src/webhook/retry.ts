@@ -34,7 +34,7 @@ export function pauseAfter(failed: number, retryAfterMs: number | undefined, ran
 /** Parses `Retry-After`: seconds, or a time. In milliseconds from `now`; undefined if it is neither. */
 export function readRetryAfter(text: string | undefined, now: number): number | undefined {
   if (text === undefined) return undefined
-  if (/^\d{1,9}$/.test(text)) return Number(text) * 1000
+  if (/^\d+$/.test(text)) return Number(text) * 1000
   // HTTP's own format; Date.parse accepts nearly anything.
   const time = text.endsWith(' GMT') ? Date.parse(text) : NaN
   return Number.isNaN(time) ? undefined : Math.max(0, time - now)

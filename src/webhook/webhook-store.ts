@@ -5,6 +5,7 @@ import type { Transaction } from '../database/transaction-runner.js'
 import type { EventPlace } from '../ledger/feed/event-reader.js'
 import { collect, type Collected, type Ranked } from '../domain/digest.js'
 import type { Instant } from '../common/instant.js'
+import { groupBy } from '../ledger/rows/group-by.js'
 import { WebhookDeliveryRow, WebhookReaderRow, WebhookRow } from './webhook.entity.js'
 
 /** A period whose events are to be sent again. */
@@ -223,6 +224,26 @@ export class WebhookStore {
     return found
   }
 
+  /** Those of some deliveries that still wait, as they are now. */
+  async present(
+    transaction: Transaction,
+    name: string,
+    some: readonly Pick<WebhookDeliveryRow, 'channel' | 'position'>[],
+  ): Promise<WebhookDeliveryRow[]> {
+    const { delivery } = this
+    const found: WebhookDeliveryRow[] = []
+    for (const [channel, positions] of positionsByChannel(some)) {
+      const rows = await this.deliveries(
+        transaction,
+        `${delivery.readByKey(transaction.dialect)} WHERE ${delivery.column('name')} = ? AND ${delivery.column('channel')} = ? ` +
+          `AND ${delivery.column('position')} IN (${placeholders(positions)})`,
+        [name, channel, ...positions],
+      )
+      found.push(...rows)
+    }
+    return found
+  }
+
   /** Removes deliveries from the queue. */
   async remove(
     transaction: Transaction,
@@ -230,8 +251,7 @@ export class WebhookStore {
     gone: readonly Pick<WebhookDeliveryRow, 'channel' | 'position'>[],
   ): Promise<void> {
     const { delivery } = this
-    for (const channel of new Set(gone.map((one) => one.channel))) {
-      const positions = gone.filter((one) => one.channel === channel).map(({ position }) => position)
+    for (const [channel, positions] of positionsByChannel(gone)) {
       await transaction.later(
         `DELETE FROM ${delivery.table} WHERE ${delivery.column('name')} = ? AND ${delivery.column('channel')} = ? ` +
           `AND ${delivery.column('position')} IN (${placeholders(positions)})`,
@@ -287,6 +307,13 @@ export class WebhookStore {
     const rows = await transaction.rows(`SELECT ${this.delivery.columns} FROM ${from}`, values)
     return rows.map((row) => this.delivery.decode(row))
   }
+}
+
+function positionsByChannel(
+  deliveries: readonly Pick<WebhookDeliveryRow, 'channel' | 'position'>[],
+): [string, number[]][] {
+  const byChannel = groupBy(deliveries, ({ channel }) => channel)
+  return [...byChannel].map(([channel, some]) => [channel, some.map(({ position }) => position)])
 }
 
 function lockOf({ dialect }: Transaction, lock: boolean): string {
