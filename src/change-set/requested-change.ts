@@ -46,6 +46,8 @@ export type RequestedChange =
       readonly expected?: readonly Expected[] | undefined
       /** The version that the caller read. */
       readonly version?: number | undefined
+      /** The settings of a member's count that stay its own; undefined: all. */
+      readonly overrides?: readonly string[] | undefined
       /** The mistakes of the record alone; the quota may add others (contract, §7). */
       readonly errors?: readonly FieldError[] | undefined
     }
@@ -82,7 +84,7 @@ export function commandOf<Q extends QuotaRow>(
   if (requested.kind === 'create') return requested
   if (quotaId === null) throw new Error(`a row with the action ${requested.kind} names no quota`)
   if (requested.kind !== 'update') return { kind: requested.kind, quotaId, version: undefined }
-  const { patch, total, version, expected = [], errors = [] } = requested
+  const { patch, total, version, overrides, expected = [], errors = [] } = requested
   const missing = quota === undefined || quota.deletedAt !== null
   const differing = expected
     .filter(({ property, value }) => !missing && quota[property as keyof Q] !== value)
@@ -92,9 +94,9 @@ export function commandOf<Q extends QuotaRow>(
     throw validationFailed(firstOfEach([...differing, ...mistakes]))
   }
   // The judge reports missing quotas.
-  if (missing) return { kind: 'update', quotaId, patch, version }
+  if (missing) return { kind: 'update', quotaId, patch, version, overrides }
   const changed = total === undefined ? patch : { ...patch, total: changedTotal(quota.total, total) }
-  return { kind: 'update', quotaId, patch: changed, version }
+  return { kind: 'update', quotaId, patch: changed, version, overrides }
 }
 
 /** The requested change of a record, or its mistakes. */
