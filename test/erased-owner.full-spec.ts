@@ -195,8 +195,13 @@ forEveryChannel('forgetting an owner', (kind, channels) => {
         `${second.id},,,51,,${labels('update')}`,
         `,${OWNER},1,-5,2027-01-01T00:00:00Z,${labels('invalid')}`,
         `${others.id},,,201,,`,
+        // The owner is what the records name, where they name no quota; a comma may have cut the label.
+        `${Number.MAX_SAFE_INTEGER},${OWNER},,52,,${labels('missing')}`,
+        `none,${OWNER},,53,,${labels('no id')}`,
+        `,${OWNER},1,5,2027-01-01T00:00:00Z,${labels('long')},${labels('rest')}`,
+        `,${OWNER},1,${labels('short')}`,
       )
-      expect(file.counts).toMatchObject({ planned: 3, invalid: 1 })
+      expect(file.counts).toMatchObject({ planned: 3, invalid: 4, conflict: 1 })
 
       const { url } = bodyOf(201, await app.post(`${api.quotas}/owners/${OWNER}/link`, {}))
       const view = () =>
@@ -306,7 +311,7 @@ forEveryChannel('forgetting an owner', (kind, channels) => {
 
       // The prepared change set can be applied: without the label, and not where the label was.
       const applied = await suite.applied(await setOf(file.id))
-      expect(applied.counts).toMatchObject({ applied: 2, conflict: 1, invalid: 1 })
+      expect(applied.counts).toMatchObject({ applied: 2, conflict: 2, invalid: 4 })
       expect((await setOf(set.id)).filter).toEqual({ [api.owner]: OWNER, label: '(erased)' })
       const anew = await createSet({ filter: { [api.owner]: OWNER, label }, change: { delete: true } }, setKey)
       expect([anew.status, anew.headers['idempotency-replayed']]).toEqual([202, undefined])

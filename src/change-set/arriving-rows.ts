@@ -60,8 +60,11 @@ export class ArrivingRows<Q extends QuotaRow> {
         : await transactions.read((transaction) => ledger.store.ownersOfQuotas(transaction, ids))
     for (const { item, requested } of waiting) {
       if (item.quotaId === null) continue
-      item.ownerId = owners.get(item.quotaId) ?? null
-      if (item.ownerId !== null) continue
+      const ownerId = owners.get(item.quotaId)
+      if (ownerId !== undefined) {
+        item.ownerId = ownerId
+        continue
+      }
       const errors = requested?.kind === 'update' ? (requested.errors ?? []) : []
       refuse(item, errors.length > 0 ? validationFailed(errors) : quotaNotFound(item.quotaId), this.counts)
       item.command = null

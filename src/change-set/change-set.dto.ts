@@ -126,7 +126,12 @@ export function requestedChangeOf({ change }: Pick<ChangeSetRow, 'change'>): Req
   const { total, ...others } = value ?? ({} as ManySettingsDto)
   const number = typeof total === 'number' ? { total } : {}
   const patch = patchOf({ ...others, ...number } as unknown as SettingsPatchFields)
-  return { kind: 'update', patch, total: typeof total === 'object' ? total : undefined }
+  return {
+    kind: 'update',
+    patch,
+    total: typeof total === 'object' ? total : undefined,
+    overrides: others.overrides ?? undefined,
+  }
 }
 
 /** Selects a page of change sets. */

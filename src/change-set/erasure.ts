@@ -152,17 +152,23 @@ export class Erasure<Q extends QuotaRow> {
   private itemWithout({ columns }: ChangeSetRow, row: ChangeSetItemRow): Rewritten<ChangeSetItemRow> {
     const { setId, given } = row
     const without = (json: string | null): string | null => (json === null ? null : this.without(json))
-    const label = (JSON.parse(columns ?? '[]') as string[]).indexOf('label')
-    const cells = JSON.parse(given ?? '[]') as string[]
     return [
       { setId, row: row.row },
       differing(row, {
         command: without(row.command),
         before: without(row.before),
         after: without(row.after),
-        given: label in cells ? storedJson(cells.with(label, '')) : given,
+        given: given === null ? null : storedJson(this.cellsWithout(columns, JSON.parse(given) as string[])),
       }),
     ]
+  }
+
+  /** Any cell may be the label, or a part of it, in a record that has another number of cells than the header. */
+  private cellsWithout(columns: string | null, cells: readonly string[]): readonly string[] {
+    const names = JSON.parse(columns ?? '[]') as string[]
+    const [owner, label] = [names.indexOf(this.kind.channel.subjects[0].field), names.indexOf('label')]
+    const isWhole = cells.length === names.length
+    return cells.map((cell, place) => (place === label || (!isWhole && place !== owner) ? '' : cell))
   }
 
   private setWithout(set: ChangeSetRow, alone: boolean): Partial<ChangeSetRow> {

@@ -46,6 +46,8 @@ export type RequestedChange =
       readonly expected?: readonly Expected[] | undefined
       /** The version that the caller read. */
       readonly version?: number | undefined
+      /** The settings of a member's count that stay its own; undefined: all. */
+      readonly overrides?: readonly string[] | undefined
       /** The mistakes of the record alone; the quota may add others (contract, §7). */
       readonly errors?: readonly FieldError[] | undefined
     }
@@ -82,7 +84,7 @@ export function commandOf<Q extends QuotaRow>(
   if (requested.kind === 'create') return requested
   if (quotaId === null) throw new Error(`a row with the action ${requested.kind} names no quota`)
   if (requested.kind !== 'update') return { kind: requested.kind, quotaId, version: undefined }
-  const { patch, total, version, expected = [], errors = [] } = requested
+  const { patch, total, version, overrides, expected = [], errors = [] } = requested
   const missing = quota === undefined || quota.deletedAt !== null
   const differing = expected
     .filter(({ property, value }) => !missing && quota[property as keyof Q] !== value)
@@ -92,9 +94,9 @@ export function commandOf<Q extends QuotaRow>(
     throw validationFailed(firstOfEach([...differing, ...mistakes]))
   }
   // The judge reports missing quotas.
-  if (missing) return { kind: 'update', quotaId, patch, version }
+  if (missing) return { kind: 'update', quotaId, patch, version, overrides }
   const changed = total === undefined ? patch : { ...patch, total: changedTotal(quota.total, total) }
-  return { kind: 'update', quotaId, patch: changed, version }
+  return { kind: 'update', quotaId, patch: changed, version, overrides }
 }
 
 /** The requested change of a record, or its mistakes. */
@@ -102,7 +104,7 @@ export interface RequestOfRecord {
   readonly action: ItemAction
   /** The quota that it names; null for a create, and if the id is invalid. */
   readonly quotaId: number | null
-  /** The owner that a create names; null if the id is invalid, and for other actions. */
+  /** The owner, of a create also the group, that it names; null if there is none, and if the id is invalid. */
   readonly ownerId: number | null
   readonly requested: RequestedChange | undefined
   readonly refusal: ServiceError | undefined
@@ -127,6 +129,12 @@ export class RecordReader<Q extends QuotaRow> {
   read(given: readonly string[]): RequestOfRecord {
     const cells = importedCells(this.kind, this.columns, given)
     const isCreate = cells[ID_FIELD] === undefined || cells[ID_FIELD] === null
+    const [owner, group] = [cells[this.kind.channel.subjects[0].field], cells['group_id']]
+    const ownerId = isId(owner) ? owner : isCreate && isId(group) ? groupOwner(group) : null
+    return { ...this.request(given, cells, isCreate), ownerId }
+  }
+
+  private request(given: readonly string[], cells: Cells, isCreate: boolean): Omit<RequestOfRecord, 'ownerId'> {
     if (given.length !== this.columns.length) {
       const { length } = this.columns
       const message = `has ${given.length > length ? 'more' : 'fewer'} cells than the header, which has ${length}`
@@ -135,11 +143,8 @@ export class RecordReader<Q extends QuotaRow> {
     return isCreate ? this.create(cells) : this.update(cells)
   }
 
-  private create({ id: _none, ...cells }: Cells): RequestOfRecord {
+  private create({ id: _none, ...cells }: Cells): Omit<RequestOfRecord, 'ownerId'> {
     const { channel, create } = this.kind
-    const owner = cells[channel.subjects[0].field]
-    const group = cells['group_id']
-    const ownerId = isId(owner) ? owner : isId(group) ? groupOwner(group) : null
     const known = Object.entries(cells).filter(([name]) => fieldsOf(create).has(name))
     const { clock } = this
     const now = (): Instant => clock.now()
@@ -151,7 +156,7 @@ export class RecordReader<Q extends QuotaRow> {
     if (all.length > 0 || value === undefined) {
       // With other mistakes, the times are checked here; without, when the row is decided.
       const late = value?.violationsAt(now()) ?? []
-      return { ...refused('create', validationFailed(firstOfEach([...all, ...late]))), ownerId }
+      return refused('create', validationFailed(firstOfEach([...all, ...late])))
     }
     const requested: RequestedChange = {
       kind: 'create',
@@ -159,10 +164,10 @@ export class RecordReader<Q extends QuotaRow> {
       subjects: subjectsOf(channel, value),
       place: placeOf(value),
     }
-    return { action: 'create', quotaId: null, ownerId, requested, refusal: undefined }
+    return { action: 'create', quotaId: null, requested, refusal: undefined }
   }
 
-  private update({ id, ...cells }: Cells): RequestOfRecord {
+  private update({ id, ...cells }: Cells): Omit<RequestOfRecord, 'ownerId'> {
     const errors: FieldError[] = []
     if (!isId(id)) errors.push({ field: ID_FIELD, message: NOT_AN_ID })
     else if (this.seen.has(id)) errors.push({ field: ID_FIELD, message: 'occurs in an earlier row' })
@@ -192,7 +197,7 @@ export class RecordReader<Q extends QuotaRow> {
       version,
       errors: errors.length > 0 ? errors : undefined,
     }
-    return { action: 'update', quotaId: id, ownerId: null, requested, refusal: undefined }
+    return { action: 'update', quotaId: id, requested, refusal: undefined }
   }
 
   private versionErrors({ version }: Cells): FieldError[] {
@@ -201,8 +206,8 @@ export class RecordReader<Q extends QuotaRow> {
   }
 }
 
-function refused(action: ItemAction, refusal: ServiceError): RequestOfRecord {
-  return { action, quotaId: null, ownerId: null, requested: undefined, refusal }
+function refused(action: ItemAction, refusal: ServiceError): Omit<RequestOfRecord, 'ownerId'> {
+  return { action, quotaId: null, requested: undefined, refusal }
 }
 
 function isId(value: unknown): value is number {

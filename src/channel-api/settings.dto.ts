@@ -121,10 +121,13 @@ export abstract class NewSettingsFields {
 export function placeViolations(dto: NewSettingsFields, field: string, others: readonly string[]): FieldError[] {
   const sent = dto as unknown as Readonly<Record<string, unknown>>
   const violations: FieldError[] = []
-  if ((sent[field] === undefined) === (dto.group_id === undefined)) {
+  const [owner, group] = [sent[field], dto.group_id]
+  const none = owner === undefined && group === undefined
+  // A null is a mistake of its own field alone.
+  if (none || (owner != null && group != null)) {
     const message = `exactly one of ${field} and group_id must be given`
     violations.push({ field, message }, { field: 'group_id', message })
-  } else if (dto.group_id === undefined) {
+  } else if (group == null) {
     if (dto.per != null)
       violations.push({ field: 'per', message: 'belongs to a quota of a group; leave it out or null' })
   } else {

@@ -516,6 +516,18 @@ export function countContract(api: ChannelApi, app: () => TestApp): void {
       await sets.reverted(await sets.setOf(set.id))
       expect(await get(ids[1])).toMatchObject({ total: 100, overrides: [], version: 5 })
       expect(await get(ids[0])).toMatchObject({ total: 100, overrides: [] })
+      await edit(ids[0], { total: 30, label: 'mine' })
+      const given = await sets.applied(
+        await sets.madeSet({ follows: followed.id }, { update: { overrides: ['label'] } }),
+      )
+      expect((await sets.rows(given.id)).map(({ quota_id, outcome }) => [quota_id, outcome])).toEqual([
+        [ids[1], 'invalid'],
+        [ids[0], 'applied'],
+      ])
+      expect(await get(ids[0])).toMatchObject({ total: 100, label: 'mine', overrides: ['label'] })
+      await sets.reverted(given)
+      expect(await get(ids[0])).toMatchObject({ total: 30, label: 'mine', overrides: ['label', 'total'] })
+      await edit(ids[0], { overrides: [] })
       const reset = await sets.madeSet({ group_id: group }, { reset: true })
       expect(await sets.outcomes(reset.id)).toEqual([[1, 'invalid', 'nothing_to_reset']])
       // An export that is imported at once changes nothing, although lists have not caught up.
