@@ -133,6 +133,8 @@ async function main() {
       findPostfix() === undefined
         ? 'Postfix: not installed, or not run as root; the connector was not tried with it'
         : 'Postfix: in front of the service, by way of the connector',
+    )
+    console.log(
       findCalc() === undefined
         ? 'LibreOffice Calc: not installed; exports were not opened and saved in it'
         : 'LibreOffice Calc: opened and saved exports',
