@@ -359,6 +359,8 @@ export class Delivery {
       const presentBy = new Map(present.map((one) => [keyOf(one), one]))
       for (const { delivery, attempt, endedAt } of ended) {
         const waiting = presentBy.get(keyOf(delivery))
+        // What an earlier try has recorded counts no more, neither as a delivery nor among failures in a row.
+        const isNew = waiting?.attempts === delivery.attempts
         row.attemptAt = endedAt
         row.attemptStatus = attempt.status
         row.attemptError = attempt.error
@@ -366,12 +368,12 @@ export class Delivery {
         if (attempt.error === null) {
           results.push('delivered')
           settled.push(delivery)
-          row.failuresInRow = 0
+          if (isNew) row.failuresInRow = 0
           row.delivered += events
           row.waiting -= events
           continue
         }
-        if (waiting?.attempts === delivery.attempts) row.failuresInRow += 1
+        if (isNew) row.failuresInRow += 1
         const attempts = delivery.attempts + 1
         const pause = pauseAfter(attempts, attempt.retryAfterMs, random())
         results.push(pause === undefined || attempt.gone ? 'given_up' : 'failed')
