@@ -167,8 +167,7 @@ export class WebhookStore {
     const { delivery } = this
     const positions = places.map(({ position }) => position)
     const there = await transaction.rows(
-      `SELECT ${delivery.column('position')} AS position FROM ${delivery.table} ` +
-        `WHERE ${delivery.column('name')} = ? AND ${delivery.column('channel')} = ? AND ${delivery.column('position')} IN (${placeholders(positions)})`,
+      `SELECT ${delivery.column('position')} AS position FROM ${delivery.table} WHERE ${this.isOneOf(positions)}`,
       [name, channel, ...positions],
     )
     const known = new Set(there.map((row) => Number(row['position'])))
@@ -189,12 +188,7 @@ export class WebhookStore {
   ): Promise<void> {
     const { delivery } = this
     const place = { channel: DIGEST_CHANNEL, position }
-    const [found] = await this.deliveries(
-      transaction,
-      `${delivery.readByKey(transaction.dialect)} WHERE ${delivery.column('name')} = ? AND ${delivery.column('channel')} = ? ` +
-        `AND ${delivery.column('position')} = ?`,
-      [name, DIGEST_CHANNEL, position],
-    )
+    const [found] = await this.present(transaction, name, [place])
     if (found !== undefined) await this.remove(transaction, name, [place])
     const digest = collect(digestOf(found), events)
     const row = { name, ...place, at: digest.first.at, attempts: 0, nextAt, digest: JSON.stringify(digest) }
@@ -235,8 +229,7 @@ export class WebhookStore {
     for (const [channel, positions] of positionsByChannel(some)) {
       const rows = await this.deliveries(
         transaction,
-        `${delivery.readByKey(transaction.dialect)} WHERE ${delivery.column('name')} = ? AND ${delivery.column('channel')} = ? ` +
-          `AND ${delivery.column('position')} IN (${placeholders(positions)})`,
+        `${delivery.readByKey(transaction.dialect)} WHERE ${this.isOneOf(positions)}`,
         [name, channel, ...positions],
       )
       found.push(...rows)
@@ -250,13 +243,9 @@ export class WebhookStore {
     name: string,
     gone: readonly Pick<WebhookDeliveryRow, 'channel' | 'position'>[],
   ): Promise<void> {
-    const { delivery } = this
     for (const [channel, positions] of positionsByChannel(gone)) {
-      await transaction.later(
-        `DELETE FROM ${delivery.table} WHERE ${delivery.column('name')} = ? AND ${delivery.column('channel')} = ? ` +
-          `AND ${delivery.column('position')} IN (${placeholders(positions)})`,
-        [name, channel, ...positions],
-      )
+      const sql = `DELETE FROM ${this.delivery.table} WHERE ${this.isOneOf(positions)}`
+      await transaction.later(sql, [name, channel, ...positions])
     }
   }
 
@@ -297,6 +286,15 @@ export class WebhookStore {
     )
     await this.remove(transaction, name, some)
     return { removed: eventsOf(some), more: some.length === STEP }
+  }
+
+  /** The condition of deliveries by key; its values: the name, the channel, the positions. */
+  private isOneOf(positions: readonly number[]): string {
+    const { delivery } = this
+    return (
+      `${delivery.column('name')} = ? AND ${delivery.column('channel')} = ? ` +
+      `AND ${delivery.column('position')} IN (${placeholders(positions)})`
+    )
   }
 
   private async deliveries(
