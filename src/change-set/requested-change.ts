@@ -94,20 +94,23 @@ export function commandOf<Q extends QuotaRow>(
     throw validationFailed(firstOfEach([...differing, ...mistakes]))
   }
   // The judge reports missing quotas.
-  if (missing) return { kind: 'update', quotaId, patch, version, overrides }
-  const changed = total === undefined ? patch : { ...patch, total: changedTotal(quota.total, total) }
+  const changed = missing || total === undefined ? patch : { ...patch, total: changedTotal(quota.total, total) }
   return { kind: 'update', quotaId, patch: changed, version, overrides }
 }
 
 /** The requested change of a record, or its mistakes. */
-export interface RequestOfRecord {
+interface ReadRecord {
   readonly action: ItemAction
   /** The quota that it names; null for a create, and if the id is invalid. */
   readonly quotaId: number | null
-  /** The owner, of a create also the group, that it names; null if there is none, and if the id is invalid. */
-  readonly ownerId: number | null
   readonly requested: RequestedChange | undefined
   readonly refusal: ServiceError | undefined
+}
+
+/** The same, with the owner that the record names, whatever its mistakes. */
+export interface RequestOfRecord extends ReadRecord {
+  /** Of a create also a group; null if none is named, and if the id is invalid. */
+  readonly ownerId: number | null
 }
 
 const ID_FIELD = 'id'
@@ -134,7 +137,7 @@ export class RecordReader<Q extends QuotaRow> {
     return { ...this.request(given, cells, isCreate), ownerId }
   }
 
-  private request(given: readonly string[], cells: Cells, isCreate: boolean): Omit<RequestOfRecord, 'ownerId'> {
+  private request(given: readonly string[], cells: Cells, isCreate: boolean): ReadRecord {
     if (given.length !== this.columns.length) {
       const { length } = this.columns
       const message = `has ${given.length > length ? 'more' : 'fewer'} cells than the header, which has ${length}`
@@ -143,7 +146,7 @@ export class RecordReader<Q extends QuotaRow> {
     return isCreate ? this.create(cells) : this.update(cells)
   }
 
-  private create({ id: _none, ...cells }: Cells): Omit<RequestOfRecord, 'ownerId'> {
+  private create({ id: _none, ...cells }: Cells): ReadRecord {
     const { channel, create } = this.kind
     const known = Object.entries(cells).filter(([name]) => fieldsOf(create).has(name))
     const { clock } = this
@@ -167,7 +170,7 @@ export class RecordReader<Q extends QuotaRow> {
     return { action: 'create', quotaId: null, requested, refusal: undefined }
   }
 
-  private update({ id, ...cells }: Cells): Omit<RequestOfRecord, 'ownerId'> {
+  private update({ id, ...cells }: Cells): ReadRecord {
     const errors: FieldError[] = []
     if (!isId(id)) errors.push({ field: ID_FIELD, message: NOT_AN_ID })
     else if (this.seen.has(id)) errors.push({ field: ID_FIELD, message: 'occurs in an earlier row' })
@@ -206,7 +209,7 @@ export class RecordReader<Q extends QuotaRow> {
   }
 }
 
-function refused(action: ItemAction, refusal: ServiceError): Omit<RequestOfRecord, 'ownerId'> {
+function refused(action: ItemAction, refusal: ServiceError): ReadRecord {
   return { action, quotaId: null, requested: undefined, refusal }
 }
 
