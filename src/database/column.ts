@@ -27,8 +27,16 @@ function twoDigits(text: string, at: number): number {
 
 /** Writes a time in the form that both stores compare: `2026-12-01 00:00:00.000`, in UTC. */
 export function instantToStore(instant: Instant): string {
-  return new Date(instant).toISOString().slice(0, 23).replace('T', ' ')
+  if (instant !== lastInstant) {
+    lastText = new Date(instant).toISOString().slice(0, 23).replace('T', ' ')
+    lastInstant = instant
+  }
+  return lastText
 }
+
+// All rows of a batch have one time.
+let lastInstant: Instant | undefined
+let lastText = ''
 
 function refuseTime(): never {
   throw new Error('Times are read and written by RowCodec: TypeORM takes their text for local time.')

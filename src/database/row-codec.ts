@@ -19,6 +19,8 @@ interface Field {
   readonly kind: 'instant' | 'integer' | 'text' | 'window' | 'id' | 'hash'
   /** Is it read with a row? Some columns are only for conditions. */
   readonly read: boolean
+  /** May it be null? */
+  readonly nullable: boolean
 }
 
 /** A condition with the values of its placeholders. */
@@ -54,8 +56,6 @@ export class RowCodec<T extends ObjectLiteral> {
   private readonly byProperty: ReadonlyMap<string, Field>
   private readonly indexes: ReadonlyMap<string, string>
   private readonly insertedFields: readonly Field[]
-  private readonly insertHead: string
-  private readonly insertTuple: string
 
   private constructor(metadata: EntityMetadata) {
     this.table = quote(metadata.tableName)
@@ -76,6 +76,7 @@ export class RowCodec<T extends ObjectLiteral> {
                   ? 'text'
                   : 'integer',
       read: column.isSelect,
+      nullable: column.isNullable,
     }))
     this.readFields = this.fields.filter(({ read }) => read)
     this.decoded = decoder(this.readFields)
@@ -84,8 +85,6 @@ export class RowCodec<T extends ObjectLiteral> {
     const inserted = metadata.columns.filter(({ isInsert, isGenerated }) => isInsert && !isGenerated)
     this.inserted = inserted.map(({ propertyName }) => propertyName as keyof T & string)
     this.insertedFields = this.fields.filter(({ property }) => this.inserted.includes(property))
-    this.insertHead = `INSERT INTO ${this.table} (${this.insertedFields.map(({ column }) => column).join(', ')}) VALUES `
-    this.insertTuple = `(${this.insertedFields.map(() => '?').join(', ')})`
     this.updated = inserted
       .filter(({ isUpdate, isPrimary }) => isUpdate && !isPrimary)
       .map(({ propertyName }) => propertyName as keyof T & string)
@@ -172,15 +171,20 @@ export class RowCodec<T extends ObjectLiteral> {
   /**
    * INSERT statements for any number of rows, split so that none exceeds the stores' limits of placeholders and bytes;
    * a row that is too large for any statement has one of its own. Each writes every column that the store does not
-   * generate; missing values are null.
+   * generate and that is not null in all rows; missing values are null.
    * @param limits of the transaction that runs them
    */
   inserts(
     rows: readonly Partial<T>[],
     { statementBytes }: { readonly statementBytes: number },
   ): { sql: string; values: Scalar[] }[] {
-    const values = rows.map((row) => this.insertedFields.map(({ property, kind }) => bound(kind, row[property])))
-    return insertStatements(this.insertHead, this.insertTuple, values, statementBytes)
+    // A third of an act's columns is null in most batches. Both sides would spend time on each of them.
+    const fields = this.insertedFields.filter(
+      ({ property, nullable }) => !nullable || rows.some((row) => row[property] != null),
+    )
+    const head = `INSERT INTO ${this.table} (${fields.map(({ column }) => column).join(', ')}) VALUES `
+    const values = rows.map((row) => fields.map(({ property, kind }) => bound(kind, row[property])))
+    return insertStatements(head, `(${placeholders(fields)})`, values, statementBytes)
   }
 
   /**

@@ -186,7 +186,7 @@ export class ServerSession implements Session {
   private async sendPacket(packet: readonly Statement[]): Promise<unknown[]> {
     const [first] = packet
     const sql = packet.length === 1 && first !== undefined ? first.sql : packet.map((one) => one.sql).join(';\n')
-    const values = packet.length === 1 && first !== undefined ? first.values : packet.flatMap((one) => one.values ?? [])
+    const values = packet.length === 1 && first !== undefined ? first.values : valuesOf(packet)
     const results = await this.query(sql, values as Scalar[] | undefined)
     return packet.length === 1 ? [results] : (results as unknown[])
   }
@@ -209,6 +209,13 @@ export class ServerSession implements Session {
       )
     })
   }
+}
+
+/** The values of all statements, in order. */
+function valuesOf(packet: readonly Statement[]): Scalar[] {
+  const all: Scalar[] = []
+  for (const { values = [] } of packet) for (const value of values) all.push(value)
+  return all
 }
 
 /** The maximum size of a statement with its values, in bytes. */

@@ -347,12 +347,17 @@ export class GroupChains<Q extends QuotaRow> {
     return this.chains.get(groupId)
   }
 
+  /** The chain that begins with a group, if it is remembered for this version. */
+  known(groupId: number, version: number): readonly number[] | undefined {
+    return version === this.version ? this.chains.get(groupId) : undefined
+  }
+
   /** The chain that begins with a group, nearest first. */
   async of(transaction: Transaction, groupId: number, version: number): Promise<readonly number[]> {
+    const known = this.known(groupId, version)
+    if (known !== undefined) return known
     if (version !== this.version || this.chains.size >= MAX_CHAINS) this.chains.clear()
     this.version = version
-    const known = this.chains.get(groupId)
-    if (known !== undefined) return known
     const chain = await this.groups.chainOf(transaction, groupId)
     // Another batch may have seen a later version meanwhile.
     if (chain.length > 0 && this.version === version) this.chains.set(groupId, chain)

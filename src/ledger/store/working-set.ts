@@ -598,9 +598,9 @@ export class WorkingSet<Q extends QuotaRow> {
       if (quota === undefined || before === undefined) continue
       const after = this.stored(quota)
       const names = quota.follows === null ? COUNTERS : FOLLOWING_COUNTERS
-      const differing = names.filter((name) => after[name] !== before[name])
-      if (differing.length === 0) continue
-      changed.push({ id, values: Object.fromEntries(differing.map((name) => [name, after[name]])) })
+      let values: Record<string, unknown> | undefined
+      for (const name of names) if (after[name] !== before[name]) (values ??= {})[name] = after[name]
+      if (values !== undefined) changed.push({ id, values: values as Partial<Counters> })
     }
     return changed
   }
@@ -626,10 +626,18 @@ export function quotasOf({ allocations, counted }: Hold): number[] {
 }
 
 /** The rows of an operation's allocations: payers, then caps. */
-export function allocationRows({ row, allocations, caps = NO_CAPS }: OperationEntry): AllocationRow[] {
-  const { id: operationId, amount, createdAt: countedAt } = row
+export function allocationRows(entry: OperationEntry): AllocationRow[] {
+  const operationId = entry.row.id
   return [
-    ...allocations.map((allocation, position) => ({ operationId, position, ...allocation, countedAt: null })),
-    ...caps.map((count, n) => ({ operationId, position: allocations.length + n, ...count, amount, countedAt })),
+    ...entry.allocations.map((allocation, position) => ({ operationId, position, ...allocation, countedAt: null })),
+    ...capRows(entry),
   ]
+}
+
+/** Those of the caps that counted it. */
+export function capRows({ row, allocations, caps = NO_CAPS }: OperationEntry): AllocationRow[] {
+  const { id: operationId, amount, createdAt: countedAt } = row
+  return caps.map(({ quotaId, cycleSeq }, n) => {
+    return { operationId, position: allocations.length + n, quotaId, cycleSeq, amount, countedAt }
+  })
 }

@@ -574,8 +574,9 @@ export class Engine<Q extends QuotaRow> {
     })
     for (const id of ofGroups.lockedIds) locked.add(id)
     for (const id of ofGroups.elsewhere) elsewhere.add(id)
-    for (const [ownerId, chain] of chains)
-      if (chain.some((groupId) => ofGroups.elsewhere.has(groupOwner(groupId)))) elsewhere.add(ownerId)
+    if (ofGroups.elsewhere.size > 0)
+      for (const [ownerId, chain] of chains)
+        if (chain.some((groupId) => ofGroups.elsewhere.has(groupOwner(groupId)))) elsewhere.add(ownerId)
     const judged = requests.filter(({ ownerId }) => !elsewhere.has(ownerId))
     // The present time is read after the locks are taken.
     const workingSet = new WorkingSet<Q>(this.clock.now())
@@ -659,7 +660,9 @@ export class Engine<Q extends QuotaRow> {
       const groupId = locked.get(ownerId)?.groupId ?? gate.defaultGroupId
       // Without a group nothing is remembered.
       if (gate.chainsVersion > 0) this.lastGroupOf.set(ownerId, groupId)
-      if (groupId !== null) chains.set(ownerId, await this.chains.of(transaction, groupId, gate.chainsVersion))
+      if (groupId === null) continue
+      const known = this.chains.known(groupId, gate.chainsVersion)
+      chains.set(ownerId, known ?? (await this.chains.of(transaction, groupId, gate.chainsVersion)))
     }
     return chains
   }
@@ -697,14 +700,15 @@ export class Engine<Q extends QuotaRow> {
     const found = known ?? (await this.store.lockGroups(transaction, wanted))
     const counts = await this.furtherCounts(transaction, chains, wanted, found)
     const locked = new Set(found.lockedIds)
-    const shared = new Set(found.quotas.filter(({ per }) => per === 'group').map(({ ownerId }) => ownerId))
-    for (const { command, ownerId } of requests)
-      if (command.kind === 'create' && command.place?.per === 'group') shared.add(ownerId)
-    for (const ownerId of also) shared.add(ownerId)
-    const unlocked = wanted.groupIds.map(groupOwner).filter((id) => !locked.has(id) && shared.has(id))
+    const unlocked = wanted.groupIds.map(groupOwner).filter((id) => !locked.has(id))
     if (unlocked.length > 0) {
-      for (const id of await this.store.existingOwnerIds(transaction, unlocked)) elsewhere.add(id)
-      const rowless = unlocked.filter((id) => !elsewhere.has(id))
+      const shared = new Set(found.quotas.filter(({ per }) => per === 'group').map(({ ownerId }) => ownerId))
+      for (const { command, ownerId } of requests)
+        if (command.kind === 'create' && command.place?.per === 'group') shared.add(ownerId)
+      for (const ownerId of also) shared.add(ownerId)
+      const toLock = unlocked.filter((id) => shared.has(id))
+      for (const id of await this.store.existingOwnerIds(transaction, toLock)) elsewhere.add(id)
+      const rowless = toLock.filter((id) => !elsewhere.has(id))
       if (rowless.length > 0) throw new LockRowsMissing(rowless)
     }
     this.noteRoots(drawn, locked)
@@ -718,15 +722,17 @@ export class Engine<Q extends QuotaRow> {
     { memberIds, groupIds }: WantedGroups,
     { quotas }: FoundGroups<Q>,
   ): Promise<Q[]> {
-    const having = new Set(quotas.filter(isFollowed).flatMap(({ groupId }) => groupId ?? []))
+    const having = new Set<number | null>()
+    for (const quota of quotas) if (isFollowed(quota)) having.add(quota.groupId)
     if (this.groupsWithCounts.size > MAX_KNOWN_OWNERS) this.groupsWithCounts.clear()
     for (const groupId of groupIds)
       if (having.has(groupId)) this.groupsWithCounts.add(groupId)
       else this.groupsWithCounts.delete(groupId)
+    if (having.size === 0) return []
     const read = new Set(memberIds)
-    const unread = [...chains].flatMap(([ownerId, chain]) =>
-      !read.has(ownerId) && chain.some((groupId) => having.has(groupId)) ? [ownerId] : [],
-    )
+    const unread: number[] = []
+    for (const [ownerId, chain] of chains)
+      if (!read.has(ownerId) && chain.some((groupId) => having.has(groupId))) unread.push(ownerId)
     return unread.length === 0 ? [] : this.store.counts(transaction, unread)
   }
 
@@ -920,24 +926,33 @@ function groupsWanted(
   requests: readonly Request[],
   { chains, also, withCounts, ...more }: GroupsOf,
 ): WantedGroups | undefined {
-  const concerns = ({ ownerId, command }: Request): boolean => ownerId < 0 || command.kind === 'follow'
-  if (chains.size + also.size === 0 && !requests.some(concerns)) return undefined
-  const editedIds = [...new Set(requests.flatMap(({ ownerId }) => groupOf(ownerId) ?? []))]
-  const others = [...also].flatMap((ownerId) => groupOf(ownerId) ?? [])
-  // Counts of an owner in no group have left, which is written, too.
-  const following = requests.flatMap(({ command, ownerId }) => (command.kind === 'follow' ? [ownerId] : []))
-  const groupIds = [...new Set([...[...drawnChains(requests, chains).values()].flat(), ...editedIds, ...others])]
-  const counting = [...chains].filter(([, chain]) => chain.some((groupId) => withCounts.has(groupId)))
-  const memberIds = [...new Set([...counting.map(([ownerId]) => ownerId), ...following])]
-  if (groupIds.length + memberIds.length === 0) return undefined
-  return { groupIds, memberIds, editedIds, ...more }
+  const [groupIds, editedIds, memberIds] = [new Set<number>(), new Set<number>(), new Set<number>()]
+  for (const [ownerId, chain] of drawnChains(requests, chains))
+    for (const groupId of chain) {
+      groupIds.add(groupId)
+      if (withCounts.has(groupId)) memberIds.add(ownerId)
+    }
+  for (const { ownerId, command } of requests) {
+    const edited = groupOf(ownerId)
+    if (edited !== undefined) editedIds.add(edited)
+    // Counts of an owner in no group have left, which is written, too.
+    if (command.kind === 'follow') memberIds.add(ownerId)
+  }
+  for (const groupId of editedIds) groupIds.add(groupId)
+  for (const ownerId of also) {
+    const groupId = groupOf(ownerId)
+    if (groupId !== undefined) groupIds.add(groupId)
+  }
+  if (groupIds.size + memberIds.size === 0) return undefined
+  return { groupIds: [...groupIds], memberIds: [...memberIds], editedIds: [...editedIds], ...more }
 }
 
 /** The chains whose groups are locked: to follow changes nothing that is shared. */
 function drawnChains(
   requests: readonly Request[],
   chains: ReadonlyMap<number, readonly number[]>,
-): Map<number, readonly number[]> {
+): ReadonlyMap<number, readonly number[]> {
+  if (chains.size === 0 || !requests.some(({ command }) => command.kind === 'follow')) return chains
   const drawing = new Set(requests.flatMap(({ command, ownerId }) => (command.kind === 'follow' ? [] : [ownerId])))
   return new Map([...chains].filter(([ownerId]) => drawing.has(ownerId)))
 }
@@ -945,7 +960,8 @@ function drawnChains(
 /** Are all groups of these chains among those that were asked for? */
 function covers({ groupIds }: WantedGroups, chains: ReadonlyMap<number, readonly number[]>): boolean {
   const asked = new Set(groupIds)
-  return [...chains.values()].every((chain) => chain.every((groupId) => asked.has(groupId)))
+  for (const chain of chains.values()) if (!chain.every((groupId) => asked.has(groupId))) return false
+  return true
 }
 
 /** A quota to create. */
