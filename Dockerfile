@@ -39,7 +39,7 @@ RUN rm -rf /usr/local/lib/node_modules /opt/yarn-* /usr/local/bin/npm /usr/local
 COPY --from=build /app/node_modules ./node_modules
 COPY --from=build /app/dist ./dist
 COPY --from=build /app/console/dist ./console/dist
-COPY package.json openapi.json LICENSE ./
+COPY package.json openapi.json LICENSE THIRD-PARTY-LICENSES.txt ./
 USER node
 EXPOSE 3000
 STOPSIGNAL SIGTERM

@@ -9,7 +9,8 @@
  * - systemd-analyze accepts the connector's unit, if it is installed.
  * - Manifests parse, the service knows and accepts their settings, and they leave it enough time to shut down.
  * - Pages send signals to containers in a way that the engine does not take for a stop.
- * - The image has its labels, and its list of contents names Node, Debian and each package.
+ * - The image has its labels, and its list of contents names Node, Debian and each package. What the images are built
+ *   from is not ignored.
  *
  * The exit code is 0 only if all checks pass.
  */
@@ -377,6 +378,7 @@ function checkImage() {
     const label = `org.opencontainers.image.${key}`
     if (labels[label] !== value) wrong(`Dockerfile: the label ${label} is not ${value}`)
   }
+  for (const file of ['Dockerfile', 'connectors/mail/Dockerfile']) checkCopied(file)
   const folder = mkdtempSync(join(tmpdir(), 'quota-sbom-'))
   cleanups.push(async () => rmSync(folder, { recursive: true, force: true }))
   const file = join(folder, 'sbom.json')
@@ -386,6 +388,16 @@ function checkImage() {
   )
   for (const one of ['node', 'debian', ...Object.keys(dependencies)])
     if (!listed.has(one)) wrong(`npm run sbom leaves out ${one}`)
+}
+
+/** .dockerignore, which leaves out all that it does not name, names what a Dockerfile copies. */
+function checkCopied(file) {
+  const named = [...read('.dockerignore').matchAll(/^!(.+)$/gm)].map(([, path]) => path)
+  const within = (path, folder) => `${path}/`.startsWith(`${folder}/`)
+  for (const [, list] of read(file).matchAll(/^COPY (?!--)(.+)$/gm))
+    for (const source of list.split(' ').slice(0, -1))
+      if (!named.some((path) => within(source, path) || within(path, source)))
+        wrong(`${file} copies ${source}, which .dockerignore leaves out`)
 }
 
 // --- Names in expressions

@@ -10,7 +10,10 @@ import { execFileSync } from 'node:child_process'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { nameOf, shippedIn } from './shipped.mjs'
+import { isInAnImage, nameOf, shippedIn } from './shipped.mjs'
+
+/** A package of the connector, which the service's Dockerfile removes. */
+const OF_CONNECTOR = 're2js'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 const json = (path) => JSON.parse(readFileSync(resolve(root, path), 'utf8'))
@@ -35,7 +38,9 @@ function main(args) {
   Object.assign(bom.metadata.component, { type: 'application', name, description })
 
   const { packages } = json('package-lock.json')
-  const inImage = shippedIn(packages).filter((place) => !isRemoved(nameOf(place)) && isForImage(packages[place]))
+  const inImage = shippedIn(packages).filter(
+    (place) => isInAnImage(place, packages[place]) && nameOf(place) !== OF_CONNECTOR,
+  )
   const shipped = new Set(inImage.map((place) => `${nameOf(place)}@${packages[place].version}`))
   bom.components = bom.components.filter((component) => shipped.has(component['bom-ref']))
   const listed = new Set(bom.components.map((component) => component['bom-ref']))
@@ -55,16 +60,6 @@ function main(args) {
   writeFileSync(file, `${JSON.stringify(bom, null, 2)}\n`)
   console.log(`${file}: ${bom.components.length} components`)
   return 0
-}
-
-/** Packages that the Dockerfile removes. */
-function isRemoved(name) {
-  return name === 'typescript' || name === 're2js' || /^@libsql\/.*-musl/.test(name)
-}
-
-/** Does npm install the package on Linux? */
-function isForImage({ os = ['linux'] }) {
-  return os.includes('linux')
 }
 
 /** Node and Debian, by the name of the base image; `dpkg-query --show` in the image lists Debian's packages. */

@@ -17,6 +17,14 @@ export function shippedIn(packages) {
   return [...new Set([...production, ...bundled(packages)])]
 }
 
+/**
+ * Is the package in an image? npm installs no package of another platform, and the Dockerfile removes what only the
+ * compiler needs, and binaries for another libc.
+ */
+export function isInAnImage(place, { os = ['linux'] }) {
+  return os.includes('linux') && !/(?:^|\/)node_modules\/(?:typescript|@libsql\/[^/]*-musl[^/]*)$/.test(place)
+}
+
 /** The packages that the console's sources import, and their dependencies. */
 function bundled(packages) {
   const found = new Set()
