@@ -356,9 +356,12 @@ async function underLock<T>(config: DatabaseConfig, runner: QueryRunner, run: ()
   return config.kind === 'sqlite' ? underWriteLock(runner, run) : underNamedLock(runner, run)
 }
 
-/** A named lock of the server, one for each database. It belongs to the connection that migrates, and ends with it. */
+/**
+ * A named lock of the server, one for each database. It belongs to the connection that migrates, and ends with it. Its
+ * name has at most 64 characters; MySQL 9.7 has no SHA1.
+ */
 async function underNamedLock<T>(runner: QueryRunner, run: () => Promise<T>): Promise<T> {
-  const [answer] = (await runner.query('SELECT GET_LOCK(CONCAT(?, SHA1(DATABASE())), ?) AS locked', [
+  const [answer] = (await runner.query('SELECT GET_LOCK(CONCAT(?, LEFT(SHA2(DATABASE(), 256), 40)), ?) AS locked', [
     LOCK,
     LOCK_WAIT_SECONDS,
   ])) as {
