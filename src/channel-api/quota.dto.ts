@@ -1,4 +1,3 @@
-import type { FieldError } from '../common/service-error.js'
 import { EXAMPLE_UUID } from '../http/example.js'
 import {
   ChoiceField,
@@ -37,9 +36,6 @@ import {
 } from '../domain/quota.js'
 import { MAX_WINDOW_SECONDS, MIN_WINDOW_SECONDS } from '../domain/rolling-window.js'
 import { SETTING_NAMES, type SettingName } from '../domain/settings.js'
-import type { ChannelApiOptions, OtherSubject } from './channel-api-options.js'
-import { dtoClass } from './dto-class.js'
-import { IgnoredRecord, NewSettingsFields, placeViolations, SettingsPatchFields } from './settings.dto.js'
 
 const nullable = { nullable: true } as const
 const amount = { max: MAX_AMOUNT } as const
@@ -386,56 +382,4 @@ export class DeleteQuery {
   /** The version that the caller read. If it is not the current one, nothing is deleted. */
   @IntegerField({ optional: true, min: 1, max: Number.MAX_SAFE_INTEGER, example: 3 })
   version?: number
-}
-
-/** Creates the DTO classes of a channel's quotas. */
-export function quotaDtos({ schema, channel, owner, others }: ChannelApiOptions) {
-  const [{ field }] = channel.subjects
-  const ofOthers = (decorate: (subject: OtherSubject) => PropertyDecorator): Record<string, PropertyDecorator> =>
-    Object.fromEntries(Object.entries(others).map(([name, subject]) => [name, decorate(subject)]))
-
-  class NewFields extends NewSettingsFields {
-    /** Checks the rules between the fields. */
-    override violations(): FieldError[] {
-      const named = channel.subjects.slice(1).map((subject) => subject.field)
-      return [...placeViolations(this, field, named), ...super.violations()]
-    }
-  }
-
-  const Update = dtoClass(`Update${schema}Quota`, SettingsPatchFields, {})
-  IgnoredRecord(...channel.subjects.map((subject) => subject.field))(Update)
-
-  const Quota = dtoClass(`${schema}Quota`, QuotaFields, {
-    [field]: ResponseId({ nullable: true, description: `${owner.limited} Null for a quota of a group.` }),
-    ...ofOthers(({ quota, example }) => ResponseId({ nullable: true, description: quota, example })),
-  })
-  const ListedQuota = dtoClass(`${schema}ListedQuota`, Quota, {
-    deleted_at: ResponseInstant({
-      optional: true,
-      description: 'Time of the deletion. Present only with `deleted=true`.',
-    }),
-  })
-
-  return {
-    Create: dtoClass(`Create${schema}Quota`, NewFields, {
-      [field]: IdField({
-        optional: true,
-        description: `${owner.limited} Exactly one of it and \`group_id\` is required.`,
-      }),
-      ...ofOthers(({ create, example }) => IdField({ optional: true, nullable: true, description: create, example })),
-    }),
-    Update,
-    /** Selects a page of quotas. */
-    ListQuery: dtoClass(`${schema}QuotaListQuery`, QuotaListFields, {
-      [field]: IdField({ optional: true, description: `Returns only quotas of this ${owner.noun}.` }),
-      ...ofOthers(({ list, example }) => IdField({ optional: true, description: list, example })),
-    }),
-    Quota,
-    QuotaPage: dtoClass(`${schema}QuotaPage`, PageFields, {
-      items: ResponseObject(() => ListedQuota, { isArray: true, description: 'The quotas.' }),
-    }),
-    Summary: dtoClass(`${schema}Summary`, OwnSummaryFields, {
-      [field]: ResponseId({ description: `The ${owner.noun}.` }),
-    }),
-  }
 }
