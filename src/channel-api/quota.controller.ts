@@ -14,16 +14,9 @@ import type { QuotaRow } from '../ledger/rows/quota.entity.js'
 import type { ChangeView, QuotaView } from '../ledger/store/answers.js'
 import { answer } from './answer.js'
 import type { ChannelApi } from './channel-api.js'
-import {
-  DeleteQuery,
-  type OwnSummaryFields,
-  type PageFields,
-  type QuotaFields,
-  type QuotaListFields,
-  ResetDto,
-} from './quota.dto.js'
+import { DeleteQuery, type OwnSummaryFields, type PageFields, type QuotaListFields, ResetDto } from './quota.dto.js'
 import { QuotaService } from './quota.service.js'
-import type { NewSettingsFields, SettingsPatchFields } from './settings.dto.js'
+import type { NewSettingsFields, QuotaFields, SettingsPatchFields } from './settings.dto.js'
 
 /** A channel's DTO classes of quotas. */
 export interface QuotaDtos {

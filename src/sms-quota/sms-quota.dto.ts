@@ -1,6 +1,12 @@
 import { ApiSchema } from '@nestjs/swagger'
-import { OwnSummaryFields, PageFields, QuotaFields, QuotaListFields } from '../channel-api/quota.dto.js'
-import { IgnoredRecord, NewSettingsFields, placeViolations, SettingsPatchFields } from '../channel-api/settings.dto.js'
+import { OwnSummaryFields, PageFields, QuotaListFields } from '../channel-api/quota.dto.js'
+import {
+  IgnoredRecord,
+  NewSettingsFields,
+  placeViolations,
+  QuotaFields,
+  SettingsPatchFields,
+} from '../channel-api/settings.dto.js'
 import type { FieldError } from '../common/service-error.js'
 import { IdField, ResponseId, ResponseInstant, ResponseObject } from '../http/field.decorator.js'
 
