@@ -1887,7 +1887,7 @@ export interface components {
         ChangedSettings: {
             /**
              * Format: int64
-             * @description The allowance.
+             * @description The allowance, in the caller's unit.
              * @example 1000
              */
             total?: number;
@@ -1899,45 +1899,45 @@ export interface components {
             status?: "active" | "disabled";
             /**
              * Format: date-time
-             * @description The expiry.
-             * @example 2026-12-01T00:00:00.000Z
+             * @description The time from which the quota is expired; null: never.
+             * @example null
              */
             expire_at?: string | null;
             /**
-             * @description The length of a cycle.
+             * @description The length of a cycle; null for types 1 (total) and 3 (rolling).
              * @example month
              * @enum {string|null}
              */
             cycle_unit?: "hour" | "day" | "week" | "month" | "year" | null;
             /**
              * Format: date-time
-             * @description The next reset.
+             * @description The next reset, even if it is after `expire_at`; null for types 1 (total) and 3 (rolling).
              * @example 2026-12-01T00:00:00.000Z
              */
             cycle_reset_at?: string | null;
             /**
-             * @description The time zone of the cycle.
+             * @description The IANA time zone whose calendar the cycle follows, as sent; null for types 1 (total) and 3 (rolling).
              * @example UTC
              */
             cycle_time_zone?: string | null;
             /**
-             * @description The label.
+             * @description A name for people, as sent; null: none.
              * @example Spring campaign
              */
             label?: string | null;
             /**
-             * @description The kind of cap; null: the quota pays.
+             * @description Null: the quota pays. Otherwise it is a cap: `enforce` limits what the owner consumes, `observe` only reports what it would have refused.
              * @example null
              * @enum {string|null}
              */
             cap?: "enforce" | "observe" | null;
             /**
-             * @description The window, in seconds.
+             * @description The window of a rolling cap, in seconds; null for types 1 (total) and 2 (cycle).
              * @example null
              */
             window_seconds?: number | null;
             /**
-             * @description The thresholds, ascending.
+             * @description Percentages of `total` at which `used` causes an event, ascending; null for type 3 (rolling).
              * @example [
              *       50,
              *       80

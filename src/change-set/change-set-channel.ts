@@ -1,4 +1,3 @@
-import type { ChannelApi } from '../channel-api/channel-api.js'
 import type { NewSettingsFields, SettingsPatchFields } from '../channel-api/settings.dto.js'
 import { type EntityClass, tableOf } from '../database/table.js'
 import type { DtoClass } from '../http/dto.js'
@@ -19,12 +18,14 @@ export interface ChangeSetChannel<Q extends QuotaRow = QuotaRow> {
 }
 
 /** Returns the properties of a channel's change sets; each channel has two tables. */
-export function changeSetsOf<Q extends QuotaRow>(channel: Channel<Q>, api: ChannelApi): ChangeSetChannel<Q> {
+export function changeSetsOf<Q extends QuotaRow>(
+  channel: Channel<Q>,
+  dto: Pick<ChangeSetChannel, 'create' | 'update'>,
+): ChangeSetChannel<Q> {
   return {
     channel,
     set: tableOf(`${channel.name}_change_set`, ChangeSetRow),
     item: tableOf(`${channel.name}_change_set_item`, ChangeSetItemRow),
-    create: api.dto.Create,
-    update: api.dto.Update,
+    ...dto,
   }
 }

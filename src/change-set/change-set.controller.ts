@@ -3,11 +3,10 @@ import { ApiAcceptedResponse, ApiNoContentResponse, ApiOkResponse, ApiProduces }
 import type { Request, Response } from 'express'
 import { Caller } from '../auth/caller.decorator.js'
 import { answer } from '../channel-api/answer.js'
-import type { ChannelApi } from '../channel-api/channel-api.js'
-import { BodyAs, QueryAs } from '../channel-api/dto-class.js'
 import { StreamedBodyParam, StreamsBody } from '../http/body-stream.decorator.js'
 import type { BodyStream } from '../http/body-stream.js'
 import { CSV, CSV_BODY, CSV_SCHEMA, stream } from '../http/csv.js'
+import type { DtoClass } from '../http/dto.js'
 import { IdParam } from '../http/id-param.decorator.js'
 import { OptionalIdempotencyKey } from '../http/idempotency-key.decorator.js'
 import { Problems } from '../http/problem.decorator.js'
@@ -15,23 +14,33 @@ import type { QuotaRow } from '../ledger/rows/quota.entity.js'
 import {
   ApplyDto,
   ChangeSetDto,
-  changeSetDtos,
   ChangeSetsPageDto,
   ChangeSetsQuery,
   type NewChangeSetFields,
   RevertDto,
   RowsCsvQuery,
+  type RowsPageFields,
   RowsQuery,
 } from './change-set.dto.js'
 import { type ChangeSetsPage, ChangeSetService, type RowsPage } from './change-set.service.js'
 import type { ChangeSetView } from './change-set.view.js'
 
+/** A channel's DTO classes of change sets. */
+export interface ChangeSetDtos {
+  readonly New: DtoClass<NewChangeSetFields>
+  readonly RowsPage: DtoClass<RowsPageFields>
+  readonly ExportQuery: DtoClass
+}
+
 /**
  * The routes of a channel's change sets. The channel's controller extends the class and declares its path and access
  * rule.
  */
-export function changeSetController(api: ChannelApi) {
-  const dto = changeSetDtos(api)
+export function changeSetController(dto: ChangeSetDtos) {
+  // Each is a value and a type, as a class is: Nest takes the class of a parameter from its type.
+  const { New, ExportQuery } = dto
+  type New = InstanceType<typeof New>
+  type ExportQuery = InstanceType<typeof ExportQuery>
 
   @Injectable()
   class ChangeSetController {
@@ -44,7 +53,7 @@ export function changeSetController(api: ChannelApi) {
     @Problems('too_many_rows')
     async create(
       @Caller() caller: Caller,
-      @BodyAs(dto.New) body: NewChangeSetFields,
+      @Body() body: New,
       @OptionalIdempotencyKey() key: string | undefined,
       @Res({ passthrough: true }) response: Response,
     ): Promise<string> {
@@ -137,7 +146,7 @@ export function changeSetController(api: ChannelApi) {
     @ApiOkResponse(CSV_SCHEMA)
     async export(
       @Caller() caller: Caller,
-      @QueryAs(dto.ExportQuery) query: object,
+      @Query() query: ExportQuery,
       @Req() request: Request,
       @Res() response: Response,
     ): Promise<void> {

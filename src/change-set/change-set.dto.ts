@@ -1,6 +1,4 @@
 import { OmitType } from '@nestjs/swagger'
-import type { ChannelApi } from '../channel-api/channel-api.js'
-import { dtoClass } from '../channel-api/dto-class.js'
 import { ChangedSettingsDto } from '../channel-api/quota.dto.js'
 import { patchOf, SettingsPatchFields } from '../channel-api/settings.dto.js'
 import type { FieldError } from '../common/service-error.js'
@@ -8,7 +6,6 @@ import { checkDto, type DtoClass, fieldsOf } from '../http/dto.js'
 import {
   ChoiceField,
   IdField,
-  IdsField,
   IntegerField,
   MembersField,
   OnlyTrueField,
@@ -34,14 +31,14 @@ import {
   type Outcome,
 } from './change-set.entity.js'
 
-/**
- * The parameters of a list that a filter lacks: its position. A filter also lacks `deleted`, since deleted quotas
- * cannot be changed.
- */
-const PAGING = ['page', 'page_size', 'before_id'] as const
+/** The parameters of a list that an export lacks: its position. */
+export const NOT_EXPORTED = ['page', 'page_size', 'before_id', 'violations'] as const
+
+/** Those that a filter lacks: also `deleted`, since deleted quotas cannot be changed. */
+export const NOT_FILTERED = [...NOT_EXPORTED, 'deleted'] as const
 
 /** The maximum number of quotas that a filter names one by one. */
-const MAX_IDS = 1_000
+export const MAX_FILTER_IDS = 1_000
 
 const noTime = (): number => 0
 
@@ -110,7 +107,7 @@ export abstract class NewChangeSetFields {
 }
 
 /** Checks the rules between the members of a filter. */
-function filterErrors(filter: object & { readonly all?: true }): FieldError[] {
+export function filterErrors(filter: object & { readonly all?: true }): FieldError[] {
   const names = Object.entries(filter as Record<string, unknown>).filter(([, value]) => value !== undefined)
   if (names.length === 0) return [{ field: 'body', message: 'must name at least one condition, or all: true' }]
   if (filter.all === true && names.length > 1)
@@ -352,56 +349,4 @@ export abstract class RowsPageFields {
   /** Pass it as `after` to get the next page; null on the last page. */
   @ResponseId({ nullable: true, example: 100 })
   next_after!: number | null
-}
-
-/** Creates the DTO classes of a channel's change sets. */
-export function changeSetDtos({ schema, channel, dto }: ChannelApi) {
-  const [{ field }] = channel.subjects
-  const ChangeFilter = dtoClass(
-    `${schema}ChangeFilter`,
-    class extends OmitType(dto.ListQuery, [...PAGING, 'deleted', 'violations']) {
-      all?: true
-      ids?: number[]
-
-      /** Checks the rules between the fields. */
-      violations(): FieldError[] {
-        return filterErrors(this)
-      }
-    },
-    {
-      all: TrueField({ optional: true, description: 'Selects all quotas. Cannot be combined with other conditions.' }),
-      ids: IdsField({
-        min: 1,
-        max: MAX_IDS,
-        optional: true,
-        description: 'Selects only quotas with these ids. Ids that no live quota has are skipped.',
-      }),
-    },
-  )
-  const Row = dtoClass(`${schema}ChangeSetRow`, RowFields, {
-    [field]: ResponseId({ nullable: true, description: 'The owner of the quota; null if the record names none.' }),
-  })
-
-  return {
-    /** Selects the quotas of an export, by the filters of their list. */
-    ExportQuery: dtoClass(`${schema}ExportQuery`, OmitType(dto.ListQuery, [...PAGING, 'violations']), {}),
-    New: dtoClass(
-      `New${schema}ChangeSet`,
-      class extends NewChangeSetFields {
-        filter!: object
-
-        members(): DtoClass {
-          return ChangeFilter
-        }
-      },
-      {
-        filter: MembersField(() => ChangeFilter, {
-          description: 'Selects the quotas, once, when the change set is prepared.',
-        }),
-      },
-    ),
-    RowsPage: dtoClass(`${schema}ChangeSetRowsPage`, RowsPageFields, {
-      items: ResponseObject(() => Row, { isArray: true, description: 'The rows.' }),
-    }),
-  }
 }

@@ -1,17 +1,17 @@
-import type { ChannelApiOptions } from './channel-api-options.js'
-import { groupDtos } from './group.dto.js'
-import { reportDtos } from './report.dto.js'
-import { quotaDtos } from './quota.dto.js'
-import { usageDtos } from './usage.dto.js'
+import type { AccessRule } from '../auth/access-rule.js'
+import type { AnyChannel } from '../ledger/rows/channel.js'
 
-/** The options of a channel's API, and the DTO classes built from them. */
-export type ChannelApi = ReturnType<typeof channelApi>
-
-/** Builds a channel's DTO classes. Call it once per channel: every call creates new classes. */
-export function channelApi(options: ChannelApiOptions) {
-  const quota = quotaDtos(options)
-  return {
-    ...options,
-    dto: { ...quota, ...usageDtos(options), ...reportDtos(options, quota.Quota), ...groupDtos(options) },
+/** The paths, rules and names of a channel in the API, in addition to its `Channel`. */
+export interface ChannelApi {
+  readonly channel: Pick<AnyChannel, 'subjects'>
+  /** The path at which its quotas are created and, followed by an id, found: `/api/v1/quotas`. */
+  readonly path: string
+  /** The rule of its quotas' routes, which also determines who may look up others' keys. */
+  readonly quotasRule: AccessRule
+  readonly owner: {
+    /** The noun for its owners: `account`. */
+    readonly noun: string
+    /** The same, with its article: `an account`. */
+    readonly one: string
   }
 }

@@ -2,6 +2,7 @@ import { Body, Delete, Get, HttpCode, Injectable, Post, Put, Query, Res } from '
 import { ApiCreatedResponse, ApiNoContentResponse, ApiOkResponse } from '@nestjs/swagger'
 import type { Response } from 'express'
 import { Caller } from '../auth/caller.decorator.js'
+import type { DtoClass } from '../http/dto.js'
 import { IdParam } from '../http/id-param.decorator.js'
 import { OptionalIdempotencyKey } from '../http/idempotency-key.decorator.js'
 import { PageQuery } from '../http/page.dto.js'
@@ -15,7 +16,6 @@ import type { ChangeView, GroupView } from '../ledger/store/answers.js'
 import { answer } from './answer.js'
 import { CapTrialDto, GroupCapTrialDto } from './cap-trial.dto.js'
 import type { ChannelApi } from './channel-api.js'
-import { BodyAs } from './dto-class.js'
 import {
   CreateGroupDto,
   DeleteGroupQuery,
@@ -24,16 +24,28 @@ import {
   GroupPageDto,
   GroupSummaryDto,
   MembersAddedDto,
+  type MembersPageFields,
   MembersQuery,
   UpdateGroupDto,
 } from './group.dto.js'
+import type { PageFields } from './quota.dto.js'
 import { GroupService, type GroupSummaryView } from './group.service.js'
+
+/** A channel's DTO classes of groups. */
+export interface GroupDtos {
+  readonly AddMembers: DtoClass
+  readonly MembersPage: DtoClass<MembersPageFields>
+  readonly ChangePage: DtoClass<PageFields>
+}
 
 /**
  * The routes of a channel's groups. The channel's controller extends the class and declares its path, that of the
  * quotas and `groups`, and its access rule.
  */
-export function groupController({ dto, path, channel }: ChannelApi) {
+export function groupController({ path, channel }: ChannelApi, dto: GroupDtos) {
+  // Each is a value and a type, as a class is: Nest takes the class of a parameter from its type.
+  const { AddMembers } = dto
+  type AddMembers = InstanceType<typeof AddMembers>
   const member = channel.subjects[0].field
 
   @Injectable()
@@ -165,7 +177,7 @@ export function groupController({ dto, path, channel }: ChannelApi) {
     async addMembers(
       @Caller() caller: Caller,
       @IdParam('id') id: number,
-      @BodyAs(dto.AddMembers) body: object,
+      @Body() body: AddMembers,
       @OptionalIdempotencyKey() key: string | undefined,
       @Res({ passthrough: true }) response: Response,
     ): Promise<string> {

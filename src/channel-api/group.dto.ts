@@ -2,7 +2,6 @@ import type { FieldError } from '../common/service-error.js'
 import {
   FlagField,
   IdField,
-  IdsField,
   IgnoredField,
   IntegerField,
   LabelField,
@@ -17,12 +16,10 @@ import {
 } from '../http/field.decorator.js'
 import { CursorPageQuery } from '../http/page.dto.js'
 import type { GroupPatch } from '../ledger/store/command.js'
-import type { ChannelApiOptions } from './channel-api-options.js'
-import { dtoClass } from './dto-class.js'
 import { OwnSummaryFields, PageFields } from './quota.dto.js'
 
 /** The maximum number of owners that one call adds to a group. */
-const MAX_ADDED = 1000
+export const MAX_ADDED = 1000
 const NAME = 'Spring campaign'
 
 /** The settings of a new group. */
@@ -144,14 +141,14 @@ export class MembersQuery {
 }
 
 /** A member in both channels; each adds the owner. */
-abstract class MemberFields {
+export abstract class MemberFields {
   /** The time since which it is a member of this group. */
   @ResponseInstant()
   since!: string
 }
 
 /** The end of a page of members. */
-abstract class MembersPageFields {
+export abstract class MembersPageFields {
   /** Pass it as `after` to get the next page; null on the last page. */
   @ResponseId({ nullable: true })
   next_after!: number | null
@@ -192,25 +189,4 @@ export class DeleteGroupQuery {
   /** The version that the caller read. If it is not the current one, nothing is deleted. */
   @IntegerField({ optional: true, min: 1, max: Number.MAX_SAFE_INTEGER, example: 3 })
   version?: number
-}
-
-/** Creates the DTO classes of a channel's groups. */
-export function groupDtos({ schema, channel, owner }: ChannelApiOptions) {
-  const [{ field }] = channel.subjects
-  const Member = dtoClass(`${schema}Member`, MemberFields, {
-    [field]: ResponseId({ description: `The ${owner.noun}.` }),
-  })
-  return {
-    /** The owners to add. */
-    AddMembers: dtoClass(`${schema}AddMembers`, Object, {
-      [`${field}s`]: IdsField({
-        min: 1,
-        max: MAX_ADDED,
-        description: `1 … ${MAX_ADDED} different ${owner.noun}s. Those in another group are moved.`,
-      }),
-    }),
-    MembersPage: dtoClass(`${schema}MembersPage`, MembersPageFields, {
-      items: ResponseObject(() => Member, { isArray: true, description: 'The members, ids ascending.' }),
-    }),
-  }
 }

@@ -5,6 +5,7 @@ import { Caller } from '../auth/caller.decorator.js'
 import { IdParam } from '../http/id-param.decorator.js'
 import { OptionalIdempotencyKey } from '../http/idempotency-key.decorator.js'
 import { PageQuery } from '../http/page.dto.js'
+import type { DtoClass } from '../http/dto.js'
 import { Problems } from '../http/problem.decorator.js'
 import { addHeader } from '../http/reply.js'
 import type { Page } from '../ledger/read/list-reader.js'
@@ -13,16 +14,35 @@ import type { QuotaRow } from '../ledger/rows/quota.entity.js'
 import type { ChangeView, QuotaView } from '../ledger/store/answers.js'
 import { answer } from './answer.js'
 import type { ChannelApi } from './channel-api.js'
-import { BodyAs, QueryAs } from './dto-class.js'
-import { DeleteQuery, type QuotaListFields, ResetDto } from './quota.dto.js'
+import { DeleteQuery, type OwnSummaryFields, type PageFields, type QuotaListFields, ResetDto } from './quota.dto.js'
 import { QuotaService } from './quota.service.js'
-import type { NewSettingsFields, SettingsPatchFields } from './settings.dto.js'
+import type { NewSettingsFields, QuotaFields, SettingsPatchFields } from './settings.dto.js'
+
+/** A channel's DTO classes of quotas. */
+export interface QuotaDtos {
+  readonly Create: DtoClass<NewSettingsFields>
+  readonly Update: DtoClass<SettingsPatchFields>
+  readonly Quota: DtoClass<QuotaFields>
+  readonly ChangePage: DtoClass<PageFields>
+}
+
+/** Those of the list and of the summary. */
+export interface QuotaListDtos {
+  readonly ListQuery: DtoClass<QuotaListFields>
+  readonly QuotaPage: DtoClass<PageFields>
+  readonly Summary: DtoClass<OwnSummaryFields>
+}
 
 /**
  * The routes of a channel's quotas without the list and the summary, whose paths differ in SMS. The channel's
  * controller extends the class, and declares its path and access rule.
  */
-export function quotaController<Q extends QuotaRow>({ dto, path }: ChannelApi) {
+export function quotaController<Q extends QuotaRow>({ path }: ChannelApi, dto: QuotaDtos) {
+  // Each is a value and a type, as a class is: Nest takes the class of a parameter from its type.
+  const { Create, Update } = dto
+  type Create = InstanceType<typeof Create>
+  type Update = InstanceType<typeof Update>
+
   @Injectable()
   class QuotaController {
     constructor(protected readonly quotas: QuotaService<Q>) {}
@@ -36,7 +56,7 @@ export function quotaController<Q extends QuotaRow>({ dto, path }: ChannelApi) {
     @Problems('too_many_quotas')
     async create(
       @Caller() caller: Caller,
-      @BodyAs(dto.Create) body: NewSettingsFields,
+      @Body() body: Create,
       @OptionalIdempotencyKey() key: string | undefined,
       @Res({ passthrough: true }) response: Response,
     ): Promise<string> {
@@ -60,7 +80,7 @@ export function quotaController<Q extends QuotaRow>({ dto, path }: ChannelApi) {
     async update(
       @Caller() caller: Caller,
       @IdParam('id') id: number,
-      @BodyAs(dto.Update) body: SettingsPatchFields,
+      @Body() body: Update,
       @Res({ passthrough: true }) response: Response,
     ): Promise<string> {
       return answer(response, await this.quotas.update(caller, id, body))
@@ -124,14 +144,17 @@ export function quotaController<Q extends QuotaRow>({ dto, path }: ChannelApi) {
 }
 
 /** The same with the list, at the path of the quotas, and the summary. */
-export function listedQuotaController<Q extends QuotaRow>(api: ChannelApi) {
-  const { dto, owner } = api
+export function listedQuotaController<Q extends QuotaRow>(api: ChannelApi, dto: QuotaDtos & QuotaListDtos) {
+  const { owner } = api
+  // Each is a value and a type, as a class is: Nest takes the class of a parameter from its type.
+  const { ListQuery } = dto
+  type ListQuery = InstanceType<typeof ListQuery>
 
-  class ListedQuotaController extends quotaController<Q>(api) {
+  class ListedQuotaController extends quotaController<Q>(api, dto) {
     /** List quotas, newest first */
     @Get()
     @ApiOkResponse({ type: dto.QuotaPage })
-    async list(@Caller() caller: Caller, @QueryAs(dto.ListQuery) query: QuotaListFields): Promise<string> {
+    async list(@Caller() caller: Caller, @Query() query: ListQuery): Promise<string> {
       return this.quotas.list(caller, query)
     }
 

@@ -1,4 +1,4 @@
-import type { FieldError } from '../common/service-error.js'
+import { PartialType, PickType } from '@nestjs/swagger'
 import { EXAMPLE_UUID } from '../http/example.js'
 import {
   ChoiceField,
@@ -15,130 +15,17 @@ import {
   ResponseObject,
   ResponseSchema,
   ResponseText,
-  ResponseThresholds,
 } from '../http/field.decorator.js'
 import { CursorPageQuery } from '../http/page.dto.js'
 import { CapDto } from '../http/problem.dto.js'
 import type { QuotaFilter } from '../ledger/read/list-statements.js'
 import { CHANGE_ACTIONS, type ChangeAction } from '../ledger/rows/change.entity.js'
 import type { QuotaRow } from '../ledger/rows/quota.entity.js'
-import { CYCLE_UNITS, type CycleUnit } from '../domain/cycle.js'
-import {
-  CAP_MODES,
-  type CapMode,
-  CYCLE_QUOTA,
-  MAX_AMOUNT,
-  type Per,
-  PERS,
-  QUOTA_TYPES,
-  type QuotaType,
-  type Status,
-  STATUSES,
-} from '../domain/quota.js'
-import { MAX_WINDOW_SECONDS, MIN_WINDOW_SECONDS } from '../domain/rolling-window.js'
+import { CAP_MODES, type CapMode, type Status, STATUSES } from '../domain/quota.js'
 import { SETTING_NAMES, type SettingName } from '../domain/settings.js'
-import type { ChannelApiOptions, OtherSubject } from './channel-api-options.js'
-import { dtoClass } from './dto-class.js'
-import { IgnoredRecord, NewSettingsFields, placeViolations, SettingsPatchFields } from './settings.dto.js'
+import { QuotaFields } from './settings.dto.js'
 
 const nullable = { nullable: true } as const
-const amount = { max: MAX_AMOUNT } as const
-const window = { min: MIN_WINDOW_SECONDS, max: MAX_WINDOW_SECONDS } as const
-
-/** The fields of a quota in both channels; each adds its subjects. */
-export abstract class QuotaFields implements Record<SettingName, unknown> {
-  /** Id of the quota. */
-  @ResponseId({ example: 12 })
-  id!: number
-
-  /** 1 (total): `total` units until `expire_at`. 2 (cycle): `total` units per cycle. 3 (rolling): `total` units in any `window_seconds`; only caps. */
-  @ResponseChoice(QUOTA_TYPES, { example: CYCLE_QUOTA })
-  quota_type!: QuotaType
-
-  /** The allowance, in the caller's unit. */
-  @ResponseInteger({ ...amount, example: 1000 })
-  total!: number
-
-  /** Units spent: type 2 (cycle) in the current cycle, type 3 (rolling) in the window. Can exceed `total` in an observe cap. */
-  @ResponseInteger({ example: 20 })
-  used!: number
-
-  /** Units reserved by open holds. */
-  @ResponseInteger({ example: 5 })
-  reserved!: number
-
-  /** max(0, total - used - reserved) */
-  @ResponseInteger({ ...amount, example: 975 })
-  remaining!: number
-
-  /** The status at the time of reading: `left` if it is a member's count whose group is no longer in the owner's chain, otherwise `disabled` if an administrator disabled the quota, otherwise `expired` from `expire_at` on, otherwise `active`. */
-  @ResponseChoice(STATUSES)
-  status!: Status
-
-  /** The time from which the quota is expired; null: never. */
-  @ResponseInstant({ ...nullable, example: null })
-  expire_at!: string | null
-
-  /** The length of a cycle; null for types 1 (total) and 3 (rolling). */
-  @ResponseChoice(CYCLE_UNITS, { ...nullable, example: 'month' })
-  cycle_unit!: CycleUnit | null
-
-  /** The next reset, even if it is after `expire_at`; null for types 1 (total) and 3 (rolling). */
-  @ResponseInstant(nullable)
-  cycle_reset_at!: string | null
-
-  /** Reset number 0, from which all others are counted; null for types 1 (total) and 3 (rolling). */
-  @ResponseInstant(nullable)
-  cycle_anchor_at!: string | null
-
-  /** The IANA time zone whose calendar the cycle follows, as sent; null for types 1 (total) and 3 (rolling). */
-  @ResponseText({ ...nullable, example: 'UTC' })
-  cycle_time_zone!: string | null
-
-  /** A name for people, as sent; null: none. */
-  @ResponseText({ ...nullable, example: 'Spring campaign' })
-  label!: string | null
-
-  /** Null: the quota pays. Otherwise it is a cap: `enforce` limits what the owner consumes, `observe` only reports what it would have refused. */
-  @ResponseChoice(CAP_MODES, { ...nullable, example: null })
-  cap!: CapMode | null
-
-  /** The window of a rolling cap, in seconds; null for types 1 (total) and 2 (cycle). */
-  @ResponseInteger({ ...window, ...nullable, example: null })
-  window_seconds!: number | null
-
-  /** Percentages of `total` at which `used` causes an event, ascending; null for type 3 (rolling). */
-  @ResponseThresholds(nullable)
-  thresholds!: number[] | null
-
-  /** The group of a group's quota, and of a member's count; null for an owner's own quota. */
-  @ResponseId({ ...nullable, example: null })
-  group_id!: number | null
-
-  /** `group`: all members of the group share it. `member`: each has a count of its own. Null for an owner's own quota. */
-  @ResponseChoice(PERS, { ...nullable, example: null })
-  per!: Per | null
-
-  /** The quota whose settings this count of a member follows; null for every other quota. */
-  @ResponseId({ ...nullable, example: null })
-  follows!: number | null
-
-  /** The settings of a member's count that do not follow, ascending; null for every other quota. */
-  @ResponseSchema({ type: ['array', 'null'], items: { type: 'string', enum: SETTING_NAMES } }, { example: null })
-  overrides!: SettingName[] | null
-
-  /** Starts at 1 and is incremented by each edit of the settings, not by usage. */
-  @ResponseInteger({ min: 1, example: 3 })
-  version!: number
-
-  /** Time of the creation. */
-  @ResponseInstant()
-  created_at!: string
-
-  /** Time of the last edit, deletion, restore or reset; usage does not change it. */
-  @ResponseInstant()
-  updated_at!: string
-}
 
 /** Selects quotas in both channels; each adds its subjects. */
 export abstract class QuotaListFields extends CursorPageQuery {
@@ -243,46 +130,10 @@ export abstract class PageFields {
 }
 
 /** The changed settings, counters or members; others are absent. */
-export class ChangedSettingsDto {
-  /** The allowance. */
-  @ResponseInteger({ ...amount, optional: true, example: 1000 })
-  total?: number
-
+export class ChangedSettingsDto extends PartialType(PickType(QuotaFields, SETTING_NAMES)) {
   /** Whether an administrator disabled the quota. */
   @ResponseChoice(['active', 'disabled'], { optional: true })
-  status?: string
-
-  /** The expiry. */
-  @ResponseInstant({ ...nullable, optional: true })
-  expire_at?: string | null
-
-  /** The length of a cycle. */
-  @ResponseChoice(CYCLE_UNITS, { ...nullable, optional: true, example: 'month' })
-  cycle_unit?: CycleUnit | null
-
-  /** The next reset. */
-  @ResponseInstant({ ...nullable, optional: true })
-  cycle_reset_at?: string | null
-
-  /** The time zone of the cycle. */
-  @ResponseText({ ...nullable, optional: true, example: 'UTC' })
-  cycle_time_zone?: string | null
-
-  /** The label. */
-  @ResponseText({ ...nullable, optional: true, example: 'Spring campaign' })
-  label?: string | null
-
-  /** The kind of cap; null: the quota pays. */
-  @ResponseChoice(CAP_MODES, { ...nullable, optional: true, example: null })
-  cap?: CapMode | null
-
-  /** The window, in seconds. */
-  @ResponseInteger({ ...window, ...nullable, optional: true, example: null })
-  window_seconds?: number | null
-
-  /** The thresholds, ascending. */
-  @ResponseThresholds({ ...nullable, optional: true })
-  thresholds?: number[] | null
+  declare status?: 'active' | 'disabled'
 
   /** The settings of a member's count that are its own, if these changed. */
   @ResponseSchema(
@@ -386,56 +237,4 @@ export class DeleteQuery {
   /** The version that the caller read. If it is not the current one, nothing is deleted. */
   @IntegerField({ optional: true, min: 1, max: Number.MAX_SAFE_INTEGER, example: 3 })
   version?: number
-}
-
-/** Creates the DTO classes of a channel's quotas. */
-export function quotaDtos({ schema, channel, owner, others }: ChannelApiOptions) {
-  const [{ field }] = channel.subjects
-  const ofOthers = (decorate: (subject: OtherSubject) => PropertyDecorator): Record<string, PropertyDecorator> =>
-    Object.fromEntries(Object.entries(others).map(([name, subject]) => [name, decorate(subject)]))
-
-  class NewFields extends NewSettingsFields {
-    /** Checks the rules between the fields. */
-    override violations(): FieldError[] {
-      const named = channel.subjects.slice(1).map((subject) => subject.field)
-      return [...placeViolations(this, field, named), ...super.violations()]
-    }
-  }
-
-  const Update = dtoClass(`Update${schema}Quota`, SettingsPatchFields, {})
-  IgnoredRecord(...channel.subjects.map((subject) => subject.field))(Update)
-
-  const Quota = dtoClass(`${schema}Quota`, QuotaFields, {
-    [field]: ResponseId({ nullable: true, description: `${owner.limited} Null for a quota of a group.` }),
-    ...ofOthers(({ quota, example }) => ResponseId({ nullable: true, description: quota, example })),
-  })
-  const ListedQuota = dtoClass(`${schema}ListedQuota`, Quota, {
-    deleted_at: ResponseInstant({
-      optional: true,
-      description: 'Time of the deletion. Present only with `deleted=true`.',
-    }),
-  })
-
-  return {
-    Create: dtoClass(`Create${schema}Quota`, NewFields, {
-      [field]: IdField({
-        optional: true,
-        description: `${owner.limited} Exactly one of it and \`group_id\` is required.`,
-      }),
-      ...ofOthers(({ create, example }) => IdField({ optional: true, nullable: true, description: create, example })),
-    }),
-    Update,
-    /** Selects a page of quotas. */
-    ListQuery: dtoClass(`${schema}QuotaListQuery`, QuotaListFields, {
-      [field]: IdField({ optional: true, description: `Returns only quotas of this ${owner.noun}.` }),
-      ...ofOthers(({ list, example }) => IdField({ optional: true, description: list, example })),
-    }),
-    Quota,
-    QuotaPage: dtoClass(`${schema}QuotaPage`, PageFields, {
-      items: ResponseObject(() => ListedQuota, { isArray: true, description: 'The quotas.' }),
-    }),
-    Summary: dtoClass(`${schema}Summary`, OwnSummaryFields, {
-      [field]: ResponseId({ description: `The ${owner.noun}.` }),
-    }),
-  }
 }

@@ -1,5 +1,4 @@
 import type { FieldError } from '../common/service-error.js'
-import type { DtoClass } from '../http/dto.js'
 import { EXAMPLE_UUID } from '../http/example.js'
 import {
   ChoiceField,
@@ -11,7 +10,6 @@ import {
   OnlyTrueField,
   PageSizeField,
   ResponseChoice,
-  ResponseForms,
   ResponseId,
   ResponseInstant,
   ResponseInteger,
@@ -24,19 +22,8 @@ import { oldestKept, REFUSAL_CODES, type RefusalCode } from '../ledger/rows/refu
 import { HOUR_MS } from '../ledger/rows/utc-step.js'
 import { MAX_AMOUNT } from '../domain/quota.js'
 import type { Instant } from '../common/instant.js'
-import { CapTrialFields } from './cap-trial.dto.js'
-import type { ChannelApiOptions } from './channel-api-options.js'
-import { dtoClass } from './dto-class.js'
-import {
-  ChangeEventFields,
-  EventsFields,
-  EventsPageFields,
-  OwnerEventFields,
-  ThresholdEventFields,
-} from './event.dto.js'
 import { OwnerRefusalDto } from './link.dto.js'
 import { periodViolations, periodOf } from './period.js'
-import { ChangeFields, PageFields, type QuotaFields, SummaryFields } from './quota.dto.js'
 
 /** The default and the maximum of `days`. */
 const DEFAULT_DAYS = 7
@@ -194,7 +181,7 @@ export function oldestAdded(now: Instant): Instant {
  * Checks the rules between the fields of a query of refusals.
  * @param ownerField the field that names the owner
  */
-function refusalsViolations(query: RefusalsFields, ownerField: string): FieldError[] {
+export function refusalsViolations(query: RefusalsFields, ownerField: string): FieldError[] {
   const violations = periodViolations(query)
   const owner = (query as unknown as Record<string, unknown>)[ownerField]
   if ((owner === undefined) === (query.all === undefined))
@@ -261,80 +248,4 @@ export function hoursOf({ hours }: TopRefusalsQuery): number {
 /** Returns the days of a valid query. */
 export function daysOf({ days }: ExpiringQuery): number {
   return days ?? DEFAULT_DAYS
-}
-
-/**
- * Creates the DTO classes of a channel's reports.
- * @param Quota the channel's quota
- */
-export function reportDtos({ schema, channel, owner }: ChannelApiOptions, Quota: DtoClass<QuotaFields>) {
-  const [{ field }] = channel.subjects
-  const whose = {
-    [field]: ResponseId({ nullable: true, description: 'The owner of the quota; null for a quota of a group.' }),
-  }
-  const onlyOwners = {
-    [field]: IdField({ optional: true, description: `Returns only entries of this ${owner.noun}'s quotas.` }),
-  }
-  const listOf = (item: DtoClass, description: string) => ({
-    items: ResponseObject(() => item, { isArray: true, description }),
-  })
-
-  const Owner = dtoClass(`${schema}Owner`, SummaryFields, {
-    [field]: ResponseId({ description: `The ${owner.noun}.` }),
-  })
-  const Change = dtoClass(`${schema}Change`, ChangeFields, {
-    [field]: ResponseId({
-      nullable: true,
-      optional: true,
-      description: 'The owner of the quota; null for a quota of a group, absent in a change of a group.',
-    }),
-  })
-  const TopRefusal = dtoClass(`${schema}TopRefusal`, TopRefusalFields, {
-    [field]: ResponseId({ description: 'The refused owner.' }),
-  })
-  const ThresholdEvent = dtoClass(`${schema}ThresholdEvent`, ThresholdEventFields, whose)
-  const ChangeEvent = dtoClass(`${schema}ChangeEvent`, ChangeEventFields, {
-    ...whose,
-    data: ResponseObject(() => Change, { description: 'The change.' }),
-  })
-
-  const OwnerEvent = dtoClass(`${schema}OwnerEvent`, OwnerEventFields, {
-    [field]: ResponseId({ description: `The ${owner.noun}.` }),
-  })
-
-  return {
-    OwnersPage: dtoClass(
-      `${schema}OwnersPage`,
-      OwnersPageFields,
-      listOf(Owner, 'The owners, each with the sums of its active quotas.'),
-    ),
-    ChangesQuery: dtoClass(`${schema}ChangesQuery`, ChangesFields, onlyOwners),
-    /** The changes of one quota. */
-    ChangePage: dtoClass(`${schema}ChangePage`, PageFields, listOf(Change, 'The changes.')),
-    /** The changes of all quotas. */
-    ChangesPage: dtoClass(`${schema}ChangesPage`, ChangesPageFields, listOf(Change, 'The changes.')),
-    ExpiringPage: dtoClass(`${schema}ExpiringPage`, ExpiringPageFields, listOf(Quota, 'The quotas.')),
-    TopRefusals: dtoClass(
-      `${schema}TopRefusals`,
-      Object,
-      listOf(TopRefusal, `One item for each ${owner.noun} and reason.`),
-    ),
-    RefusalsQuery: dtoClass(
-      `${schema}RefusalsQuery`,
-      class extends RefusalsFields {
-        /** Checks the rules between the fields. */
-        violations(): FieldError[] {
-          return refusalsViolations(this, field)
-        }
-      },
-      { [field]: IdField({ optional: true, description: `Returns only refusals of this ${owner.noun}.` }) },
-    ),
-    CapTrial: dtoClass(`${schema}CapTrial`, CapTrialFields, {
-      [field]: IdField({ description: `The ${owner.noun}.` }),
-    }),
-    EventsQuery: dtoClass(`${schema}EventsQuery`, EventsFields, onlyOwners),
-    EventsPage: dtoClass(`${schema}EventsPage`, EventsPageFields, {
-      items: ResponseForms([ThresholdEvent, ChangeEvent, OwnerEvent], { description: 'The events.' }),
-    }),
-  }
 }

@@ -8,6 +8,13 @@ import {
   IntegerField,
   LabelField,
   NamesField,
+  ResponseChoice,
+  ResponseId,
+  ResponseInstant,
+  ResponseInteger,
+  ResponseSchema,
+  ResponseText,
+  ResponseThresholds,
   ThresholdsField,
   TimeZoneField,
   TotalField,
@@ -17,6 +24,7 @@ import {
   CAP_MODES,
   type CapMode,
   CYCLE_QUOTA,
+  MAX_AMOUNT,
   type Per,
   PERS,
   QUOTA_TYPES,
@@ -38,10 +46,107 @@ import {
 } from '../domain/settings.js'
 import { type Instant, parseInstant } from '../common/instant.js'
 
+const nullable = { nullable: true } as const
+const amount = { max: MAX_AMOUNT } as const
 /** The options of a field that may be absent or null. */
 export const absent = { optional: true, nullable: true } as const
 /** The range of a window, in seconds. */
 export const window = { min: MIN_WINDOW_SECONDS, max: MAX_WINDOW_SECONDS, example: 86_400 } as const
+
+/** The fields of a quota in both channels; each adds its subjects. */
+export class QuotaFields implements Record<SettingName, unknown> {
+  /** Id of the quota. */
+  @ResponseId({ example: 12 })
+  id!: number
+
+  /** 1 (total): `total` units until `expire_at`. 2 (cycle): `total` units per cycle. 3 (rolling): `total` units in any `window_seconds`; only caps. */
+  @ResponseChoice(QUOTA_TYPES, { example: CYCLE_QUOTA })
+  quota_type!: QuotaType
+
+  /** The allowance, in the caller's unit. */
+  @ResponseInteger({ ...amount, example: 1000 })
+  total!: number
+
+  /** Units spent: type 2 (cycle) in the current cycle, type 3 (rolling) in the window. Can exceed `total` in an observe cap. */
+  @ResponseInteger({ example: 20 })
+  used!: number
+
+  /** Units reserved by open holds. */
+  @ResponseInteger({ example: 5 })
+  reserved!: number
+
+  /** max(0, total - used - reserved) */
+  @ResponseInteger({ ...amount, example: 975 })
+  remaining!: number
+
+  /** The status at the time of reading: `left` if it is a member's count whose group is no longer in the owner's chain, otherwise `disabled` if an administrator disabled the quota, otherwise `expired` from `expire_at` on, otherwise `active`. */
+  @ResponseChoice(STATUSES)
+  status!: Status
+
+  /** The time from which the quota is expired; null: never. */
+  @ResponseInstant({ ...nullable, example: null })
+  expire_at!: string | null
+
+  /** The length of a cycle; null for types 1 (total) and 3 (rolling). */
+  @ResponseChoice(CYCLE_UNITS, { ...nullable, example: 'month' })
+  cycle_unit!: CycleUnit | null
+
+  /** The next reset, even if it is after `expire_at`; null for types 1 (total) and 3 (rolling). */
+  @ResponseInstant(nullable)
+  cycle_reset_at!: string | null
+
+  /** Reset number 0, from which all others are counted; null for types 1 (total) and 3 (rolling). */
+  @ResponseInstant(nullable)
+  cycle_anchor_at!: string | null
+
+  /** The IANA time zone whose calendar the cycle follows, as sent; null for types 1 (total) and 3 (rolling). */
+  @ResponseText({ ...nullable, example: 'UTC' })
+  cycle_time_zone!: string | null
+
+  /** A name for people, as sent; null: none. */
+  @ResponseText({ ...nullable, example: 'Spring campaign' })
+  label!: string | null
+
+  /** Null: the quota pays. Otherwise it is a cap: `enforce` limits what the owner consumes, `observe` only reports what it would have refused. */
+  @ResponseChoice(CAP_MODES, { ...nullable, example: null })
+  cap!: CapMode | null
+
+  /** The window of a rolling cap, in seconds; null for types 1 (total) and 2 (cycle). */
+  @ResponseInteger({ ...window, ...nullable, example: null })
+  window_seconds!: number | null
+
+  /** Percentages of `total` at which `used` causes an event, ascending; null for type 3 (rolling). */
+  @ResponseThresholds(nullable)
+  thresholds!: number[] | null
+
+  /** The group of a group's quota, and of a member's count; null for an owner's own quota. */
+  @ResponseId({ ...nullable, example: null })
+  group_id!: number | null
+
+  /** `group`: all members of the group share it. `member`: each has a count of its own. Null for an owner's own quota. */
+  @ResponseChoice(PERS, { ...nullable, example: null })
+  per!: Per | null
+
+  /** The quota whose settings this count of a member follows; null for every other quota. */
+  @ResponseId({ ...nullable, example: null })
+  follows!: number | null
+
+  /** The settings of a member's count that do not follow, ascending; null for every other quota. */
+  @ResponseSchema({ type: ['array', 'null'], items: { type: 'string', enum: SETTING_NAMES } }, { example: null })
+  overrides!: SettingName[] | null
+
+  /** Starts at 1 and is incremented by each edit of the settings, not by usage. */
+  @ResponseInteger({ min: 1, example: 3 })
+  version!: number
+
+  /** Time of the creation. */
+  @ResponseInstant()
+  created_at!: string
+
+  /** Time of the last edit, deletion, restore or reset; usage does not change it. */
+  @ResponseInstant()
+  updated_at!: string
+}
 
 /** The settings of a create. Each type requires different ones (contract, §3 Create). */
 export abstract class NewSettingsFields {

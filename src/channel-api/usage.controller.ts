@@ -1,9 +1,10 @@
-import { Body, Get, HttpCode, Injectable, Post, Res } from '@nestjs/common'
+import { Body, Get, HttpCode, Injectable, Post, Query, Res } from '@nestjs/common'
 import { ApiCreatedResponse, ApiOkResponse } from '@nestjs/swagger'
 import type { Response } from 'express'
 import { ClosedTo, OthersKeys } from '../auth/access.decorator.js'
 import { Caller } from '../auth/caller.decorator.js'
 import { BodyLimit } from '../http/body-limit.decorator.js'
+import type { DtoClass } from '../http/dto.js'
 import { OperationIdParam } from '../http/id-param.decorator.js'
 import { IdempotencyKey } from '../http/idempotency-key.decorator.js'
 import { Problems } from '../http/problem.decorator.js'
@@ -14,26 +15,52 @@ import type { QuotaRow } from '../ledger/rows/quota.entity.js'
 import type { ActView, OperationView } from '../ledger/store/answers.js'
 import { answer } from './answer.js'
 import type { ChannelApi } from './channel-api.js'
-import { BodyAs, QueryAs } from './dto-class.js'
 import { SeriesDto, type SeriesFields } from './series.dto.js'
 import {
   ActsDto,
   BATCH_BYTES,
   type BatchFields,
+  type BatchItemFields,
   CheckDto,
   type CheckFields,
   CommitDto,
   type ConsumeFields,
   type LedgerFields,
+  type LedgerPageFields,
+  type OperationFields,
   RefundDto,
   type ReserveFields,
 } from './usage.dto.js'
 import { UsageService } from './usage.service.js'
 
+/** A channel's DTO classes of usage. */
+export interface UsageDtos {
+  readonly Consume: DtoClass<ConsumeFields>
+  readonly Batch: DtoClass<BatchFields>
+  /** Checks each item of a batch by itself. */
+  readonly BatchItem: DtoClass<BatchItemFields>
+  readonly Reserve: DtoClass<ReserveFields>
+  readonly CheckQuery: DtoClass<CheckFields>
+  readonly SeriesQuery: DtoClass<SeriesFields>
+  readonly LedgerQuery: DtoClass<LedgerFields>
+  readonly Operation: DtoClass<OperationFields>
+  readonly BatchAnswer: DtoClass
+  readonly LedgerPage: DtoClass<LedgerPageFields>
+}
+
 /**
  * The routes of a channel's usage. The channel's controller extends the class and declares its path and access rule.
  */
-export function usageController({ dto, quotasRule }: ChannelApi) {
+export function usageController({ quotasRule }: ChannelApi, dto: UsageDtos) {
+  // Each is a value and a type, as a class is: Nest takes the class of a parameter from its type.
+  const { Consume, Batch, Reserve, CheckQuery, SeriesQuery, LedgerQuery } = dto
+  type Consume = InstanceType<typeof Consume>
+  type Batch = InstanceType<typeof Batch>
+  type Reserve = InstanceType<typeof Reserve>
+  type CheckQuery = InstanceType<typeof CheckQuery>
+  type SeriesQuery = InstanceType<typeof SeriesQuery>
+  type LedgerQuery = InstanceType<typeof LedgerQuery>
+
   @Injectable()
   class UsageController {
     constructor(protected readonly usage: UsageService<QuotaRow>) {}
@@ -45,7 +72,7 @@ export function usageController({ dto, quotasRule }: ChannelApi) {
     @Problems('quota_exceeded', 'no_active_quota', 'too_many_new_owners')
     async consume(
       @Caller() caller: Caller,
-      @BodyAs(dto.Consume) body: ConsumeFields,
+      @Body() body: Consume,
       @IdempotencyKey() key: string,
       @Res({ passthrough: true }) response: Response,
     ): Promise<string> {
@@ -57,7 +84,7 @@ export function usageController({ dto, quotasRule }: ChannelApi) {
     @HttpCode(200)
     @BodyLimit(BATCH_BYTES)
     @ApiOkResponse({ type: dto.BatchAnswer })
-    async consumeBatch(@Caller() caller: Caller, @BodyAs(dto.Batch) { items }: BatchFields): Promise<string> {
+    async consumeBatch(@Caller() caller: Caller, @Body() { items }: Batch): Promise<string> {
       return this.usage.consumeBatch(caller, items, dto.BatchItem)
     }
 
@@ -67,7 +94,7 @@ export function usageController({ dto, quotasRule }: ChannelApi) {
     @Problems('quota_exceeded', 'no_active_quota', 'too_many_new_owners')
     async reserve(
       @Caller() caller: Caller,
-      @BodyAs(dto.Reserve) body: ReserveFields,
+      @Body() body: Reserve,
       @IdempotencyKey() key: string,
       @Res({ passthrough: true }) response: Response,
     ): Promise<string> {
@@ -77,7 +104,7 @@ export function usageController({ dto, quotasRule }: ChannelApi) {
     /** Check whether an amount can be consumed */
     @Get('check')
     @ApiOkResponse({ type: CheckDto })
-    async check(@QueryAs(dto.CheckQuery) query: CheckFields): Promise<CheckView> {
+    async check(@Query() query: CheckQuery): Promise<CheckView> {
       return this.usage.check(query)
     }
 
@@ -85,7 +112,7 @@ export function usageController({ dto, quotasRule }: ChannelApi) {
     @Get('series')
     @ClosedTo('own')
     @ApiOkResponse({ type: SeriesDto })
-    async series(@Caller() caller: Caller, @QueryAs(dto.SeriesQuery) query: SeriesFields): Promise<SeriesView> {
+    async series(@Caller() caller: Caller, @Query() query: SeriesQuery): Promise<SeriesView> {
       return this.usage.series(caller, query)
     }
 
@@ -94,7 +121,7 @@ export function usageController({ dto, quotasRule }: ChannelApi) {
     @ApiOkResponse({ type: dto.LedgerPage })
     @OthersKeys(quotasRule)
     @Problems('forbidden')
-    async list(@Caller() caller: Caller, @QueryAs(dto.LedgerQuery) query: LedgerFields): Promise<LedgerPage> {
+    async list(@Caller() caller: Caller, @Query() query: LedgerQuery): Promise<LedgerPage> {
       return this.usage.list(caller, query)
     }
 

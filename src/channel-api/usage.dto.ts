@@ -4,17 +4,14 @@ import {
   AmountField,
   ChoiceField,
   ExactTextField,
-  IdField,
   InstantField,
   IntegerField,
-  ItemsField,
   KeyField,
   OnlyTrueField,
   OperationIdField,
   PageSizeField,
   ResponseChoice,
   ResponseFlag,
-  ResponseForms,
   ResponseId,
   ResponseIds,
   ResponseInstant,
@@ -34,10 +31,7 @@ import {
   type OperationState,
 } from '../ledger/rows/operation.entity.js'
 import { MAX_AMOUNT } from '../domain/quota.js'
-import type { ChannelApiOptions } from './channel-api-options.js'
-import { dtoClass } from './dto-class.js'
 import { periodViolations } from './period.js'
-import { SeriesFields, seriesViolations } from './series.dto.js'
 
 const amount = { max: MAX_AMOUNT } as const
 /** The `caller` of a look-up under the keys of all recent principals; no principal has this name. */
@@ -57,10 +51,12 @@ export abstract class ConsumeFields {
 
 /** The maximum size of a batch, in bytes. */
 export const BATCH_BYTES = 1_000_000
+/** The maximum number of its items. */
+export const MAX_BATCH_ITEMS = 1000
 
 /** The body of a batch; each channel adds the class of its items. */
 export abstract class BatchFields {
-  items!: readonly unknown[]
+  abstract items: readonly unknown[]
 }
 
 /** An item of a batch; each channel adds the owner. */
@@ -169,7 +165,7 @@ const CONDITIONS = ['state', 'kind', 'from', 'to'] as const
  * Checks the rules between the fields of a ledger query.
  * @param ownerField the field that names the owner
  */
-function ledgerViolations(query: LedgerFields, ownerField: string): FieldError[] {
+export function ledgerViolations(query: LedgerFields, ownerField: string): FieldError[] {
   const violations = periodViolations(query)
   const owner = (query as unknown as Record<string, unknown>)[ownerField]
   const of = [owner, query.quota_id, query.idempotency_key, query.all].filter((value) => value !== undefined)
@@ -362,69 +358,4 @@ export class BatchRefusedDto {
   /** The problem. */
   @ResponseSchema(problemSchema(BATCH_CODES))
   problem!: object
-}
-
-/** Creates the DTO classes of a channel's usage. */
-export function usageDtos({ schema, channel }: ChannelApiOptions) {
-  const [{ field }] = channel.subjects
-  const spender = { [field]: IdField({ description: 'The owner whose quotas pay.' }) }
-
-  const BatchItem = dtoClass(`${schema}BatchItem`, BatchItemFields, spender)
-  const Operation = dtoClass(`${schema}Operation`, OperationFields, {
-    [field]: ResponseId({ description: 'The owner whose quotas pay.' }),
-  })
-  const ListedOperation = dtoClass(`${schema}ListedOperation`, Operation, {
-    made_by: ResponseObject(() => MadeByDto, {
-      optional: true,
-      description: 'The principal and the key. Present only with `made_by=true`.',
-    }),
-  })
-  const BatchDone = dtoClass(`${schema}BatchDone`, BatchDoneFields, {
-    operation: ResponseObject(() => Operation, { description: 'The operation.' }),
-  })
-
-  return {
-    Consume: dtoClass(`${schema}Consume`, ConsumeFields, spender),
-    BatchItem,
-    /** Consumes that are sent together and decided one by one. */
-    Batch: dtoClass(`${schema}Batch`, BatchFields, {
-      items: ItemsField(() => BatchItem, { min: 1, max: 1000, description: '1 … 1000 consumes, processed in order.' }),
-    }),
-    Reserve: dtoClass(`${schema}Reserve`, ReserveFields, {
-      [field]: IdField({ description: 'The owner whose quotas hold the units.' }),
-    }),
-    CheckQuery: dtoClass(`${schema}CheckQuery`, CheckFields, {
-      [field]: IdField({ description: 'The owner to check.' }),
-    }),
-    /** Selects operations by exactly one of owner, quota, key and `all`. */
-    LedgerQuery: dtoClass(
-      `${schema}LedgerQuery`,
-      class extends LedgerFields {
-        /** Checks the rules between the fields. */
-        violations(): FieldError[] {
-          return ledgerViolations(this, field)
-        }
-      },
-      { [field]: IdField({ optional: true, description: 'Returns only operations of this owner.' }) },
-    ),
-    /** Selects usage by exactly one of owner and quota. */
-    SeriesQuery: dtoClass(
-      `${schema}SeriesQuery`,
-      class extends SeriesFields {
-        /** Checks the rules between the fields. */
-        violations(): FieldError[] {
-          return seriesViolations(this, field)
-        }
-      },
-      { [field]: IdField({ optional: true, description: 'Returns only usage of this owner.' }) },
-    ),
-    Operation,
-    LedgerPage: dtoClass(`${schema}LedgerPage`, LedgerPageFields, {
-      items: ResponseObject(() => ListedOperation, { isArray: true, description: 'The operations.' }),
-    }),
-    /** One result for each item, in order: the operation if `status` is 200, otherwise the problem. */
-    BatchAnswer: dtoClass(`${schema}BatchAnswer`, Object, {
-      results: ResponseForms([BatchDone, BatchRefusedDto], { description: 'The results.' }),
-    }),
-  }
 }

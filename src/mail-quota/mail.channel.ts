@@ -1,7 +1,8 @@
 import { changeSetsOf } from '../change-set/change-set-channel.js'
-import { channelApi } from '../channel-api/channel-api.js'
+import type { ChannelApi } from '../channel-api/channel-api.js'
 import type { Channel } from '../ledger/rows/channel.js'
 import { ledgerTables } from '../ledger/rows/ledger-tables.js'
+import { CreateMailQuota, UpdateMailQuota } from './mail-quota.dto.js'
 import { MailQuota } from './mail-quota.entity.js'
 
 /** The mail channel: limits accounts; a quota may also name the account's user. */
@@ -15,22 +16,13 @@ export const MAIL: Channel<MailQuota> = {
   ...ledgerTables('mail'),
 }
 
-/** The options of the mail channel's API. */
-export const MAIL_API = channelApi({
+/** The mail channel's part of the API. */
+export const MAIL_API: ChannelApi = {
   channel: MAIL,
-  schema: 'Mail',
   path: '/api/v1/quotas',
   quotasRule: 'service',
-  owner: { noun: 'account', one: 'an account', limited: 'The mail account that the quota limits.' },
-  others: {
-    user_id: {
-      example: 3,
-      create: 'The user who owns the account.',
-      list: 'Only those that name this user.',
-      quota: 'The user who owns the account; null where the create named none.',
-    },
-  },
-})
+  owner: { noun: 'account', one: 'an account' },
+}
 
 /** The mail channel's part of change sets. */
-export const MAIL_CHANGE_SETS = changeSetsOf(MAIL, MAIL_API)
+export const MAIL_CHANGE_SETS = changeSetsOf(MAIL, { create: CreateMailQuota, update: UpdateMailQuota })

@@ -1,7 +1,8 @@
 import { changeSetsOf } from '../change-set/change-set-channel.js'
-import { channelApi } from '../channel-api/channel-api.js'
+import type { ChannelApi } from '../channel-api/channel-api.js'
 import type { Channel } from '../ledger/rows/channel.js'
 import { ledgerTables } from '../ledger/rows/ledger-tables.js'
+import { CreateSmsQuota, UpdateSmsQuota } from './sms-quota.dto.js'
 import { SmsQuota } from './sms-quota.entity.js'
 
 /** The SMS channel: limits users. */
@@ -12,15 +13,13 @@ export const SMS: Channel<SmsQuota> = {
   ...ledgerTables('sms'),
 }
 
-/** The options of the SMS channel's API. */
-export const SMS_API = channelApi({
+/** The SMS channel's part of the API. */
+export const SMS_API: ChannelApi = {
   channel: SMS,
-  schema: 'Sms',
   path: '/api/sms/admin/quota',
   quotasRule: 'admin',
-  owner: { noun: 'user', one: 'a user', limited: 'The user whom the quota limits.' },
-  others: {},
-})
+  owner: { noun: 'user', one: 'a user' },
+}
 
 /** The SMS channel's part of change sets. */
-export const SMS_CHANGE_SETS = changeSetsOf(SMS, SMS_API)
+export const SMS_CHANGE_SETS = changeSetsOf(SMS, { create: CreateSmsQuota, update: UpdateSmsQuota })
