@@ -15,13 +15,13 @@ COPY scripts/build.mjs ./scripts/
 COPY src ./src
 COPY client/src ./client/src
 COPY console ./console
-# npm counts TypeScript as a dependency of @nestjs/swagger, where only the compiler plugin uses it; RE2 is the connector's. Declarations and maps
-# are for developers, and half of the packages' files. The last line starts the rest.
+# The packages of workspaces are pruned too. npm counts TypeScript as a dependency of @nestjs/swagger, where only the compiler plugin uses it, and
+# Scarf has only an install script. Declarations and maps are for developers, and half of the packages' files. The last line starts the rest.
 # Shown by the metric build_info: docker build --build-arg COMMIT=$(git rev-parse HEAD) …
 ARG COMMIT=
 RUN COMMIT=${COMMIT} npm run build -- service console \
-  && npm prune --omit=dev --ignore-scripts --no-audit --no-fund \
-  && rm -rf node_modules/@libsql/*-musl* node_modules/typescript node_modules/re2js node_modules/@quota-service node_modules/.bin \
+  && npm prune --omit=dev --workspaces=false --ignore-scripts --no-audit --no-fund \
+  && rm -rf node_modules/@libsql/*-musl* node_modules/typescript node_modules/@scarf node_modules/.bin \
   && find node_modules -type f \( -name '*.map' -o -name '*.d.ts' -o -name '*.d.mts' -o -name '*.d.cts' \) -delete \
   && DATABASE_URL=sqlite:/tmp/build/quota.db node dist/src/migrate.js
 

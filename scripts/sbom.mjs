@@ -1,6 +1,6 @@
 /**
- * `npm run sbom`: writes sbom.cdx.json, the list of what is in the image (packages, Node, Debian) and in the console's
- * files, in CycloneDX. `npm run sbom -- FILE` writes to another file.
+ * `npm run sbom`: writes sbom.cdx.json, the list of what is in the service's image (packages, Node, Debian) and in the
+ * console's files, in CycloneDX. `npm run sbom -- FILE` writes to another file.
  *
  * npm makes a list from package-lock.json; this script selects the shipped packages: `npm sbom --omit dev` also leaves out
  * packages that development uses as well, two thirds of the list (npm 11.19). The list gets the name of the service
@@ -11,9 +11,6 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { isInAnImage, nameOf, shippedIn } from './shipped.mjs'
-
-/** A package of the connector, which the service's Dockerfile removes. */
-const OF_CONNECTOR = 're2js'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 const json = (path) => JSON.parse(readFileSync(resolve(root, path), 'utf8'))
@@ -38,9 +35,7 @@ function main(args) {
   Object.assign(bom.metadata.component, { type: 'application', name, description })
 
   const { packages } = json('package-lock.json')
-  const inImage = shippedIn(packages).filter(
-    (place) => isInAnImage(place, packages[place]) && nameOf(place) !== OF_CONNECTOR,
-  )
+  const inImage = shippedIn(packages, ['']).filter((place) => isInAnImage(place, packages[place]))
   const shipped = new Set(inImage.map((place) => `${nameOf(place)}@${packages[place].version}`))
   bom.components = bom.components.filter((component) => shipped.has(component['bom-ref']))
   const listed = new Set(bom.components.map((component) => component['bom-ref']))

@@ -6,36 +6,55 @@
 /** Packages of the console that only build tools need. */
 const TOOLS = /^(?:@types\/|@vitejs\/|vite$)/
 
+/** The folders of the packages that have an image: the service, and the connector. */
+const WITH_IMAGE = ['', 'connectors/mail']
+
 /**
  * @param {Record<string, object>} packages those of package-lock.json
+ * @param {string[]} folders whose images; with the service's come the console's files
  * @returns {string[]} their paths in it; all platforms, not only this one
  */
-export function shippedIn(packages) {
-  const production = Object.entries(packages)
-    .filter(([place, { dev, link }]) => place.startsWith('node_modules/') && dev !== true && link !== true)
-    .map(([place]) => place)
-  return [...new Set([...production, ...bundled(packages)])]
+export function shippedIn(packages, folders = WITH_IMAGE) {
+  const installed = folders.flatMap((folder) => installedIn(packages, folder))
+  return [...new Set([...installed, ...(folders.includes('') ? bundledIn(packages) : [])])]
+}
+
+/** What npm installs for one folder without the other workspaces: also optional peers that others brought here. */
+export function installedIn(packages, folder) {
+  const needs = ({ dependencies, optionalDependencies, peerDependencies }) =>
+    Object.keys({ ...dependencies, ...optionalDependencies, ...peerDependencies })
+  const isInstalled = ({ dev, link }) => dev !== true && link !== true
+  return reachable(packages, folder, needs(packages[folder]), (one) => (isInstalled(one) ? needs(one) : undefined))
 }
 
 /**
  * Is the package in an image? npm installs no package of another platform, and the Dockerfile removes what only the
- * compiler needs, and binaries for another libc.
+ * compiler or an installation needs, and binaries for another libc.
  */
 export function isInAnImage(place, { os = ['linux'] }) {
-  return os.includes('linux') && !/(?:^|\/)node_modules\/(?:typescript|@libsql\/[^/]*-musl[^/]*)$/.test(place)
+  return (
+    os.includes('linux') && !/(?:^|\/)node_modules\/(?:typescript|@scarf\/scarf|@libsql\/[^/]*-musl[^/]*)$/.test(place)
+  )
 }
 
 /** The packages that the console's sources import, and their dependencies. */
-function bundled(packages) {
+export function bundledIn(packages) {
+  const imported = Object.keys(packages.console.devDependencies).filter((name) => !TOOLS.test(name))
+  return reachable(packages, 'console', imported, ({ dependencies = {} }) => Object.keys(dependencies))
+}
+
+/** The paths of the named packages, and of all that they need; without those for which `needs` returns nothing. */
+function reachable(packages, folder, names, needs) {
   const found = new Set()
   const add = (name, from) => {
     const place = resolve(packages, name, from)
-    if (place === undefined || found.has(place)) return
+    const next = place === undefined || found.has(place) ? undefined : needs(packages[place])
+    if (next === undefined) return
     found.add(place)
-    for (const next of Object.keys(packages[place].dependencies ?? {})) add(next, place)
+    for (const one of next) add(one, place)
   }
-  for (const name of Object.keys(packages.console.devDependencies)) if (!TOOLS.test(name)) add(name, 'console')
-  return found
+  for (const name of names) add(name, folder)
+  return [...found]
 }
 
 /** The path of a package, as Node resolves it: in the nearest node_modules upwards. */
