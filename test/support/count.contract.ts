@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals'
 import { TransactionRunner } from '../../src/database/transaction-runner.js'
+import { MAX_LIVE_CAPS } from '../../src/domain/cap.js'
 import { GroupStore } from '../../src/ledger/store/group-store.js'
 import type { TestApp } from './app.js'
 import type { ChannelApi } from './channel-api.js'
@@ -334,7 +335,7 @@ export function countContract(api: ChannelApi, app: () => TestApp): void {
       expect((await get(id)).used).toBe(100)
     })
 
-    it('frees its owner when it is deleted, until it is restored', async () => {
+    it('frees its owner when it is deleted, until it is restored, beside as many caps as an owner may have', async () => {
       const group = await made()
       const cap = await each(group, { cap: 'enforce', total: 5 })
       await each(group, { total: 100 })
@@ -345,6 +346,7 @@ export function countContract(api: ChannelApi, app: () => TestApp): void {
       await used(owner, 20)
       expect(await countsOf(cap.id)).toEqual([])
       expect((await summary(owner)).caps).toEqual([])
+      for (let n = 0; n < MAX_LIVE_CAPS; n += 1) await quota({ [api.owner]: owner, cap: 'observe' })
       bodyOf(200, await app().post(`${api.quotas}/${id}/restore`))
       expect(refusal(await use(owner, 1))).toEqual([409, 'quota_exceeded'])
       expect((await get(id)).used).toBe(5)
