@@ -267,6 +267,25 @@ describe('a count', () => {
       expect(unbornCounts([], [[{ ...followed, ...over }]], NOW)).toEqual([])
   })
 
+  it('keeps what it has used when it is edited while the followed quota is over, and may pay on once that is revived', () => {
+    const followed = { ...followedQuota(2), expireAt: NOW + HOUR }
+    const count = newCount(followed)
+    use(count, 60, NOW)
+    const later = NOW + 3 * DAY
+    roll(followed, later)
+    follow(count, followed, true, later)
+    const { cycleSeq, cycleEndsAt } = count
+    expect(editCount(count, followed, true, { patch: { expireAt: null } }, later)).toMatchObject({
+      change: { after: { expire_at: null, overrides: ['expire_at'] } },
+    })
+    expect(count).toMatchObject({ state: 'expired', used: 60, cycleSeq, cycleEndsAt })
+    // Moving the reset of the quota that is over keeps the count that it has.
+    applyPatch(followed, { cycleResetAt: later + DAY }, later)
+    applyPatch(followed, { expireAt: null }, later)
+    follow(count, followed, true, later)
+    expect([count.state, count.used, remaining(count)]).toEqual(['active', 60, 40])
+  })
+
   it('refuses to give back what it does not have', () => {
     const followed = followedQuota(1)
     const count = newCount(followed)

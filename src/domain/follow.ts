@@ -133,9 +133,12 @@ export function follow(count: QuotaState, followed: QuotaState, isInChain: boole
 }
 
 /** Does a new count begin when that of the followed quota does? */
-function followsPeriod({ quotaType }: QuotaState, overrides: ReadonlySet<SettingName>): boolean {
-  if (quotaType === CYCLE_QUOTA) return !overrides.has('cycle_unit')
-  return quotaType === ROLLING_QUOTA && !overrides.has('window_seconds')
+function followsPeriod({ quotaType }: Pick<QuotaState, 'quotaType'>, overrides: ReadonlySet<SettingName>): boolean {
+  return followsCycle({ quotaType }, overrides) || (quotaType === ROLLING_QUOTA && !overrides.has('window_seconds'))
+}
+
+function followsCycle({ quotaType }: Pick<QuotaState, 'quotaType'>, overrides: ReadonlySet<SettingName>): boolean {
+  return quotaType === CYCLE_QUOTA && !overrides.has('cycle_unit')
 }
 
 function stateOf(
@@ -195,6 +198,11 @@ export function editCount(
     names,
     isDisabled: changed.includes('status') ? status === 'disabled' : own.isDisabled,
   })
+  // The count of a followed cycle begins anew with that of the followed quota, which may be over and stand still.
+  if (followsCycle(before, own.names) && followsCycle(count, names)) {
+    const { used, reserved, holdDueAt, cycleSeq, countBeganAt } = before
+    Object.assign(count, { used, reserved, holdDueAt, cycleSeq, countBeganAt })
+  }
   giveBack(count, followed, own.names, names)
   follow(count, followed, isInChain, now)
   return { change: changeOf(before, count, applied.change) }
