@@ -185,9 +185,7 @@ export function editCount(
     return {
       violations: [{ field: 'overrides', message: `names ${foreign.join(', ')}, which this count does not have` }],
     }
-  const { status, ...others } = patch
-  const told = status === statusAt(count, now) ? others : patch
-  const applied = anchorAt === undefined ? applyPatch(count, told, now) : putBack(count, told, anchorAt, now)
+  const applied = anchorAt === undefined ? applyPatch(count, patch, now) : putBack(count, patch, anchorAt, now)
   if (applied.violations !== undefined) return applied
   const changed = Object.keys(applied.change?.after ?? {}).filter((name): name is SettingName =>
     SETTING_NAMES.includes(name as SettingName),
@@ -196,7 +194,7 @@ export function editCount(
   for (const name of changed) for (const one of together(name)) names.add(one)
   count.overrides = overridesText({
     names,
-    isDisabled: changed.includes('status') ? status === 'disabled' : own.isDisabled,
+    isDisabled: changed.includes('status') ? patch.status === 'disabled' : own.isDisabled,
   })
   // The count of a followed cycle begins anew with that of the followed quota, which may be over and stand still.
   if (followsCycle(before, own.names) && followsCycle(count, names)) {
