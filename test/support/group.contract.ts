@@ -242,6 +242,8 @@ export function groupContract(api: ChannelApi, app: () => TestApp): void {
       })
       bodyOf(204, await leave(id, second as number))
       expect(refusal(await leave(id, second as number))).toEqual([404, 'member_not_found'])
+      const { id: other } = await made()
+      expect(refusal(await leave(other, first as number))).toEqual([404, 'member_not_found'])
       expect(refusal(await leave(ABSENT, first as number))).toEqual([404, 'group_not_found'])
       expect(await members(id)).toEqual([first, third])
       expect((await read(path(id))).version).toBe(version)

@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals'
 import type { Hold } from '../../domain/refill.js'
+import { groupOwner } from '../rows/group.entity.js'
 import type { QuotaRow } from '../rows/quota.entity.js'
 import { WorkingSet } from './working-set.js'
 
@@ -143,5 +144,19 @@ describe('the time at which holds must be checked', () => {
     })
     workingSet.moveDueTimes(new Map([[1, NOW + 500]]))
     expect(one.holdDueAt).toBe(NOW + 100)
+  })
+})
+
+describe('what is in force for the members of a group', () => {
+  it('is looked up again for each of them after an edit of a quota that they share', () => {
+    const workingSet = new WorkingSet<QuotaRow>(NOW)
+    const shared = quota({ ownerId: groupOwner(5), groupId: 5, per: 'group' })
+    workingSet.addQuota(shared)
+    for (const ownerId of [1, 2]) workingSet.setChain(ownerId, [5])
+    const payers = () => [1, 2].map((ownerId) => workingSet.limits(ownerId).payers.length)
+    expect(payers()).toEqual([1, 1])
+    shared.state = 'disabled'
+    workingSet.markEdited(shared)
+    expect(payers()).toEqual([0, 0])
   })
 })
