@@ -14,7 +14,8 @@ export function shippedIn(packages) {
   const production = Object.entries(packages)
     .filter(([place, { dev, link }]) => place.startsWith('node_modules/') && dev !== true && link !== true)
     .map(([place]) => place)
-  return [...new Set([...production, ...bundled(packages)])]
+  const bundled = Object.keys(packages.console.devDependencies).filter((name) => !TOOLS.test(name))
+  return [...new Set([...production, ...neededBy(packages, 'console', bundled)])]
 }
 
 /**
@@ -25,8 +26,8 @@ export function isInAnImage(place, { os = ['linux'] }) {
   return os.includes('linux') && !/(?:^|\/)node_modules\/(?:typescript|@libsql\/[^/]*-musl[^/]*)$/.test(place)
 }
 
-/** The packages that the console's sources import, and their dependencies. */
-function bundled(packages) {
+/** The paths of packages that a folder imports by these names, and of their dependencies. */
+export function neededBy(packages, folder, names) {
   const found = new Set()
   const add = (name, from) => {
     const place = resolve(packages, name, from)
@@ -34,7 +35,7 @@ function bundled(packages) {
     found.add(place)
     for (const next of Object.keys(packages[place].dependencies ?? {})) add(next, place)
   }
-  for (const name of Object.keys(packages.console.devDependencies)) if (!TOOLS.test(name)) add(name, 'console')
+  for (const name of names) add(name, folder)
   return found
 }
 
