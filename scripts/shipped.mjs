@@ -4,7 +4,7 @@
  */
 
 /** Packages of the console that only build tools need. */
-const TOOLS = /^(?:@types\/|@vitejs\/|vite$)/
+export const TOOLS = /^(?:@types\/|@vitejs\/|vite$)/
 
 /**
  * @param {Record<string, object>} packages those of package-lock.json
