@@ -19,41 +19,29 @@ import { freePort } from './mariadb.mjs'
 
 process.chdir(fileURLToPath(new URL('..', import.meta.url)))
 
+const CI = '.ci/run'
 const CONTAINERS = 'scripts/try-containers.sh'
 const CLUSTER = 'not here: it needs a cluster and a registry; `npm run check:deploy` validates the manifests'
 const NO_ENGINE = 'not here: it needs a Docker engine'
-/** Page, first words of a command, and who runs it: a file of the project, or `not here` with the reason. */
+const BACKUP = 'docs/run/backup-and-upgrade.md'
+/** Page, first words of commands, and who runs them: a file of the project, or `not here` with the reason. */
 const ELSEWHERE = [
-  ['README.md', 'npm ci && npm test', '.ci/run'],
-  ['README.md', 'cp .env.example .env && docker build', CONTAINERS],
-  ['README.md', 'docker run', CONTAINERS],
-  ['README.md', 'docker compose up', CONTAINERS],
-  ['CONTRIBUTING.md', 'npm ci', '.ci/run'],
-  ['connectors/mail/README.md', 'docker', NO_ENGINE],
-  ['docs/run/backup-and-upgrade.md', 'docker compose', CONTAINERS],
-  ['docs/run/backup-and-upgrade.md', 'sh deploy/restore.sh quota.sql quota docker compose exec', CONTAINERS],
-  ['docs/run/backup-and-upgrade.md', 'sh deploy/restore.sh quota.sql quota mariadb', 'test/backup.full-spec.ts'],
-  ['docs/run/backup-and-upgrade.md', 'docker stop', CONTAINERS],
-  ['docs/run/backup-and-upgrade.md', 'docker run', CONTAINERS],
-  ['docs/run/backup-and-upgrade.md', 'docker start', CONTAINERS],
-  ['docs/run/database.md', 'echo "ALTER USER', NO_ENGINE],
-  ['docs/run/database.md', 'docker compose up', CONTAINERS],
-  ['docs/run/operations.md', 'npm ci', '.ci/run'],
-  ['docs/run/operations.md', 'npm run build', '.ci/run'],
-  ['docs/run/operations.md', 'docker build', CONTAINERS],
-  ['docs/run/operations.md', 'docker run', CONTAINERS],
-  ['docs/run/operations.md', 'docker tag', CLUSTER],
-  ['docs/run/operations.md', 'kubectl', CLUSTER],
-  ['docs/start/production.md', 'docker', CONTAINERS],
-  ['docs/start/production.md', 'cd /opt/quota-service', CONTAINERS],
-  ['docs/start/production.md', 'exec docker compose', CONTAINERS],
-  [
-    'examples/postfix/README.md',
-    '',
-    'not here: it needs a Docker engine; test/postfix.slow-spec.ts has the same set-up',
-  ],
-  ['examples/sign-in/README.md', '', 'not here: it needs a Docker engine, and the image of a provider'],
-]
+  ['README.md', ['npm ci && npm test'], CI],
+  ['README.md', ['cp .env.example .env && docker build', 'docker run', 'docker compose up'], CONTAINERS],
+  ['CONTRIBUTING.md', ['npm ci'], CI],
+  ['connectors/mail/README.md', ['docker build', 'docker run'], NO_ENGINE],
+  [BACKUP, ['docker compose', 'docker stop', 'docker run', 'docker start'], CONTAINERS],
+  [BACKUP, ['sh deploy/restore.sh quota.sql quota docker compose exec'], CONTAINERS],
+  [BACKUP, ['sh deploy/restore.sh quota.sql quota mariadb'], 'test/backup.full-spec.ts'],
+  ['docs/run/database.md', ['echo "ALTER USER'], NO_ENGINE],
+  ['docs/run/database.md', ['docker compose up'], CONTAINERS],
+  ['docs/run/operations.md', ['npm ci', 'npm run build'], CI],
+  ['docs/run/operations.md', ['docker build', 'docker run'], CONTAINERS],
+  ['docs/run/operations.md', ['docker tag', 'kubectl'], CLUSTER],
+  ['docs/start/production.md', ['docker', 'cd /opt/quota-service', 'exec docker compose'], CONTAINERS],
+  ['examples/postfix/README.md', [''], `${NO_ENGINE}; test/postfix.slow-spec.ts has the same set-up`],
+  ['examples/sign-in/README.md', [''], `${NO_ENGINE}, and the image of a provider`],
+].flatMap(([page, starts, who]) => starts.map((words) => [page, words, who]))
 /** The pages that are read in one terminal, what runs before them, and what their placeholders stand for. */
 const SESSIONS = [
   { pages: ['README.md', 'docs/start/try.md', 'docs/use/groups.md'] },
@@ -74,7 +62,7 @@ const SESSIONS = [
   { pages: ['docs/run/database.md'], before: ['cp .env.example .env'] },
   { pages: ['docs/run/operations.md'], before: ['export AUTH_TOKENS=ENTRY DATABASE_URL=sqlite:./data/quota.db'] },
   {
-    pages: ['docs/run/backup-and-upgrade.md'],
+    pages: [BACKUP],
     before: ['npm run --silent migrate', 'npm run backup -- quota-backup.db'],
     filled: { 'mariadb://quota:PASSWORD@127.0.0.1:3306/quota': 'sqlite:./data/moved.db' },
   },
@@ -244,12 +232,8 @@ async function runAll() {
     const [, kind, ready] = SERVERS.find(([pattern]) => pattern.test(text)) ?? []
     if (kind !== undefined) await stop(kind)
     const shell = `set -a; . ../variables; eval "$1"; code=$?; export -p > ../variables; exit $code`
-    const child = spawn('bash', ['-c', shell, 'bash', text], {
-      cwd: tree,
-      env,
-      detached: true,
-      stdio: ['ignore', 'pipe', 'pipe'],
-    })
+    const child = spawn('bash', ['-c', shell, 'bash', text], { cwd: tree, env, detached: true })
+    child.stdin.end()
     const said = { output: '', stdout: '', code: undefined }
     child.stdout.on('data', (data) => (said.stdout += data))
     for (const stream of [child.stdout, child.stderr]) stream.on('data', (data) => (said.output += data))
