@@ -4,7 +4,7 @@
  */
 
 /** Packages of the console that only build tools need. */
-const TOOLS = /^(?:@types\/|@vitejs\/|vite$)/
+export const TOOLS = /^(?:@types\/|@vitejs\/|vite$)/
 
 /** The folders of the packages that have an image: the service, and the connector. */
 const WITH_IMAGE = ['', 'connectors/mail']
@@ -40,7 +40,12 @@ export function isInAnImage(place, { os = ['linux'] }) {
 /** The packages that the console's sources import, and their dependencies. */
 export function bundledIn(packages) {
   const imported = Object.keys(packages.console.devDependencies).filter((name) => !TOOLS.test(name))
-  return reachable(packages, 'console', imported, ({ dependencies = {} }) => Object.keys(dependencies))
+  return neededBy(packages, 'console', imported)
+}
+
+/** The paths of packages that a folder imports by these names, and of their dependencies. */
+export function neededBy(packages, folder, names) {
+  return reachable(packages, folder, names, ({ dependencies = {} }) => Object.keys(dependencies))
 }
 
 /** The paths of the named packages, and of all that they need; without those for which `needs` returns nothing. */

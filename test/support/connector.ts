@@ -35,13 +35,14 @@ export class Connector {
   /**
    * @param env settings; those of the two sockets are chosen here, unless given
    * @param before an ended connector, whose ports this one takes
+   * @param entry the program; the one in this repository by default
    */
-  static async start(env: Record<string, string>, before?: Connector): Promise<Connector> {
+  static async start(env: Record<string, string>, before?: Connector, entry = ENTRY): Promise<Connector> {
     const port = before?.port ?? (await freePort())
     const milter = before?.milter ?? (await freePort())
     const http = before?.http ?? (await freePort())
     const metrics = before === undefined ? await freePort() : Number(new URL(before.url).port)
-    const child = spawn(process.execPath, [ENTRY], {
+    const child = spawn(process.execPath, [entry], {
       env: {
         PATH: process.env['PATH'] ?? '',
         LISTEN: `127.0.0.1:${port}`,

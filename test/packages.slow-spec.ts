@@ -1,15 +1,18 @@
 import { execFile } from 'node:child_process'
-import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { cp, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { join, relative } from 'node:path'
 import { promisify } from 'node:util'
 import { gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { type LockedPackage, neededBy } from '../scripts/shipped.mjs'
+import { Connector, PolicyClient } from './support/connector.js'
 import { opened } from './support/opened.js'
 
 const run = promisify(execFile)
+const CONNECTOR = 'connectors/mail'
 const TSC = join(process.cwd(), 'node_modules/typescript/bin/tsc')
 const MAX_BYTES = 8_600
 /** Parts that are imported by themselves, and what each may add. */
@@ -106,23 +109,41 @@ try {
 console.log(JSON.stringify({ ownerRemaining, code, segments: smsSegments('Hi').segments, recipients: mailRecipients({ to: 'a@b.c' }) }))
 `
 
+/** Where the tarballs are, and the projects that install them. */
+let folder: string
+const tarballs: string[] = []
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'quota-package-'))
+  opened(async () => rm(folder, { recursive: true, force: true }))
+  await run('npm', ['pack', '--workspace', 'client', '--workspace', CONNECTOR, '--pack-destination', folder])
+  for (const name of (await readdir(folder)).sort()) tarballs.push(join(folder, name))
+  expect(tarballs).toHaveLength(2)
+})
+
+/** An empty project. */
+async function newProject(name: string): Promise<string> {
+  const project = join(folder, name)
+  await mkdir(project)
+  await writeFile(join(project, 'package.json'), JSON.stringify({ type: 'module' }))
+  return project
+}
+
+/** Installs tarballs; the registry is not asked. */
+async function install(project: string, files: readonly string[]): Promise<void> {
+  await run('npm', ['install', '--offline', '--no-audit', '--no-fund', ...files], { cwd: project })
+}
+
 describe('the package of the client', () => {
-  let folder: string
   let project: string
   let installed: string
   let service: Server
   let url: string
 
   beforeAll(async () => {
-    folder = await mkdtemp(join(tmpdir(), 'quota-package-'))
-    opened(async () => rm(folder, { recursive: true, force: true }))
-    project = join(folder, 'project')
+    project = await newProject('client')
     installed = join(project, 'node_modules/@quota-service/client')
-    await mkdir(project)
-    await run('npm', ['pack', '--workspace', 'client', '--pack-destination', folder])
-    const [tarball = ''] = (await readdir(folder)).filter((name) => name.endsWith('.tgz'))
-    await writeFile(join(project, 'package.json'), JSON.stringify({ type: 'module' }))
-    await run('npm', ['install', '--offline', '--no-audit', '--no-fund', join(folder, tarball)], { cwd: project })
+    await install(project, tarballs.slice(0, 1))
     service = createServer((request, response) => {
       const mail = request.url?.startsWith('/api/v1') === true
       response.writeHead(mail ? 200 : 409, { 'content-type': 'application/json' })
@@ -229,5 +250,61 @@ describe('the package of the client', () => {
       segments: 1,
       recipients: ['a@b.c'],
     })
+  })
+})
+
+describe('the package of the connector', () => {
+  let project: string
+  let installed: string
+
+  /** What the packages depend on is there before, in the versions of package-lock.json, since npm asks no registry. */
+  beforeAll(async () => {
+    project = await newProject('connector')
+    installed = join(project, 'node_modules/@quota-service/mail')
+    const { packages } = JSON.parse(await readFile('package-lock.json', 'utf8')) as {
+      packages: Record<string, LockedPackage>
+    }
+    for (const place of neededBy(packages, CONNECTOR, Object.keys(packages[CONNECTOR]?.dependencies ?? {}))) {
+      if (packages[place]?.link === true) continue
+      const target = place.startsWith(`${CONNECTOR}/`) ? relative(CONNECTOR, place) : place
+      await cp(place, join(project, target), { recursive: true })
+    }
+    await install(project, tarballs)
+  })
+
+  it('contains its program, the texts and the unit of systemd', async () => {
+    const files = (await readdir(installed, { recursive: true, withFileTypes: true })).filter((one) => one.isFile())
+    const names = files.map(({ parentPath, name }) => relative(installed, join(parentPath, name)))
+    expect(names.filter((name) => !/^dist\/(?:[\w-]+\/)*[\w-]+\.js$/.test(name)).sort()).toEqual([
+      'LICENSE',
+      'README.md',
+      'bin/quota-postfix.mjs',
+      'package.json',
+      'quota-postfix.service',
+      'texts/de.txt',
+      'texts/en.txt',
+    ])
+  })
+
+  it('starts by the command that npm links, answers Postfix, and says that it lives', async () => {
+    await writeFile(join(project, 'accounts'), 'ann@example.org 7\n')
+    const connector = await Connector.start(
+      {
+        // Nobody answers here: what needs no service is answered all the same.
+        QUOTA_URL: 'http://127.0.0.1:9',
+        QUOTA_TOKEN: 'secret',
+        ACCOUNTS_FILE: join(project, 'accounts'),
+        UNKNOWN_SENDER: 'reject',
+        TEXTS_FILE: join(installed, 'texts/de.txt'),
+      },
+      undefined,
+      join(project, 'node_modules/.bin/quota-postfix'),
+    )
+    expect(connector.stderr).toBe('')
+    expect((await connector.get('/health/live')).status).toBe(200)
+    const said = await PolicyClient.to(connector.port).ask({ sasl_username: 'bob@example.org' })
+    expect(said).toMatch(/^REJECT /)
+    connector.signal('SIGTERM')
+    expect(await connector.exited).toBe(0)
   })
 })
