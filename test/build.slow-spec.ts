@@ -67,8 +67,9 @@ describe('a build', () => {
     }
     expect((await building).code).toBe(0)
     expect(looks).toBeGreaterThan(100)
-    // Between two renames there is an instant without; a compiler that empties the folder first leaves seconds.
-    expect(missing).toBeLessThanOrEqual(1)
+    // Between two renames there is an instant without, longer on a busy machine; a compiler that empties the folder
+    // first leaves most of the time.
+    expect(missing).toBeLessThan(looks / 10)
     expect(await readFile(at('dist/src/main.js'), 'utf8')).toContain('answer = 2')
   })
 
