@@ -196,7 +196,7 @@ const DAMAGES: Damage[] = [
   { damage: 'an act has lost its key', rules: ['key'], ...ofAct('plain', { [KEY]: 'NULL' }) },
   { damage: 'an act has another key', rules: ['key'], ...ofAct('plain', { idempotency_key: "'other'" }) },
   { damage: 'an act names a quota of another owner', rules: ['act', 'event'], ...ofAct('total', { owner_id: 'owner_id + 1000000' }, CREATE) },
-  { damage: 'an act is of no known kind', rules: ['act'], ...ofAct('total', { kind: "'gift'" }, CREATE) },
+  { damage: 'an act on a quota is of a kind for groups', rules: ['act'], ...ofAct('total', { kind: "'group'" }, CREATE) },
   { damage: 'a plain consume has no count', rules: ['plain_consume', 'counters'], ...ofAct('plain', { cycle_seq: 'NULL' }) },
   { damage: 'a plain consume is of a count that was never begun', rules: ['plain_consume', 'counters'], ...ofAct('plain', { cycle_seq: 'cycle_seq + 9' }) },
 ]

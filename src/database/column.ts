@@ -77,6 +77,12 @@ function bytes(fromStore: (bytes: unknown) => string): { type: 'blob'; transform
   }
 }
 
+/**
+ * The number of one of a quota's counts, in four bytes: 0 … 2^31-1. Each count begins with a write to the quota: a
+ * thousand a second would last for 24 days.
+ */
+export const COUNT_NUMBER = { type: 'int' } as const satisfies ColumnOptions
+
 /** An id in 16 bytes; a UUID in lower case in the entity. Null is null. */
 export const ID = bytes(idFromStore)
 
@@ -94,6 +100,14 @@ export function unicode(length: number): { type: 'varchar'; length: number } & t
 /** ASCII text with a maximum length, compared by bytes. */
 export function ascii(length: number): { type: 'varchar'; length: number } & typeof ASCII {
   return { type: 'varchar', length, ...ASCII }
+}
+
+/**
+ * One of a few texts, in one byte on servers. A migration that adds one appends it: rows contain its place. The
+ * collation is that of the table, since TypeORM writes that of such a column in the wrong place.
+ */
+export function oneOf(texts: readonly string[]): { type: 'simple-enum'; enum: string[]; collation: string } {
+  return { type: 'simple-enum', enum: [...texts], collation: UNICODE.collation }
 }
 
 /** ASCII text with at most 65,535 bytes. */

@@ -72,7 +72,7 @@ export class RowCodec<T extends ObjectLiteral> {
               ? 'id'
               : column.transformer === HASH.transformer
                 ? 'hash'
-                : column.type === 'varchar' || column.type === 'text'
+                : TEXTS.has(column.type)
                   ? 'text'
                   : 'integer',
       read: column.isSelect,
@@ -266,6 +266,9 @@ const CONVERTED: Readonly<Record<'window' | 'id' | 'hash', ValueTransformer>> = 
   id: ID.transformer,
   hash: HASH.transformer,
 }
+
+/** The types of columns that drivers return as text. */
+const TEXTS: ReadonlySet<unknown> = new Set(['varchar', 'text', 'simple-enum'])
 
 const ASCII = /^[\0-\x7f]*$/
 

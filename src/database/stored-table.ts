@@ -202,6 +202,7 @@ function compared(dialect: Dialect, { sql, kind }: StoredColumn): string {
 
 function kindOf(type: ColumnType, charset: string | undefined): StoredColumn['kind'] {
   if (type === ID.type) return 'bytes'
+  if (type === 'simple-enum') return 'ascii'
   return charset === 'utf8mb4' ? 'unicode' : charset === 'ascii' || type === INSTANT.type ? 'ascii' : 'integer'
 }
 

@@ -3,6 +3,7 @@ import {
   ascii,
   asciiText,
   bytes16,
+  countNumber,
   createViews,
   createTables,
   dropTables,
@@ -13,6 +14,7 @@ import {
   integer,
   key,
   nullable,
+  oneOf,
   type TableText,
   unicode,
   unicodeText,
@@ -102,6 +104,12 @@ function viewsOf({ prefix }: MigratedChannel): readonly ViewText[] {
   ]
 }
 
+/** The kinds of acts. A later migration appends to them. */
+const ACT_KINDS = [
+  ...['create', 'update', 'delete', 'restore', 'reset', 'group', 'members', 'erase'],
+  ...['consume', 'reserve', 'commit', 'release', 'refund'],
+]
+
 /** The nil UUID, which is less than every id. */
 const NO_ID = `X'${'0'.repeat(32)}'`
 
@@ -132,7 +140,7 @@ function tablesOf({ prefix, ownerColumn, userColumn }: MigratedChannel): readonl
         cycle_time_zone: nullable(ascii(64)),
         cycle_anchor_at: nullable(instant),
         cycle_ends_at: nullable(instant),
-        cycle_seq: initially(0, integer),
+        cycle_seq: initially(0, countNumber),
         hold_due_at: nullable(instant),
         version: initially(1, integer),
         created_at: instant,
@@ -212,7 +220,7 @@ function tablesOf({ prefix, ownerColumn, userColumn }: MigratedChannel): readonl
       name: `${prefix}_act`,
       columns: {
         id: key(bytes16),
-        kind: ascii(8),
+        kind: oneOf(...ACT_KINDS),
         owner_id: integer,
         quota_id: nullable(integer),
         operation_id: nullable(bytes16),
@@ -230,7 +238,7 @@ function tablesOf({ prefix, ownerColumn, userColumn }: MigratedChannel): readonl
         at: instant,
         plain_owner_id: nullable(integer),
         plain_quota_id: nullable(integer),
-        cycle_seq: nullable(integer),
+        cycle_seq: nullable(countNumber),
         owner_remaining: nullable(integer),
         caps: nullable(ascii(600)),
       },
@@ -242,8 +250,8 @@ function tablesOf({ prefix, ownerColumn, userColumn }: MigratedChannel): readonl
       columns: {
         id: key(bytes16),
         owner_id: integer,
-        kind: ascii(8),
-        state: ascii(10),
+        kind: oneOf('consume', 'reserve'),
+        state: oneOf('consumed', 'reserved', 'committed', 'released', 'expired'),
         amount: integer,
         charged: integer,
         refunded: integer,
@@ -259,7 +267,7 @@ function tablesOf({ prefix, ownerColumn, userColumn }: MigratedChannel): readonl
         operation_id: key(bytes16),
         position: key({ type: 'smallint' }),
         quota_id: integer,
-        cycle_seq: integer,
+        cycle_seq: countNumber,
         amount: integer,
         counted_at: nullable(instant),
       },
@@ -335,7 +343,7 @@ function tablesOf({ prefix, ownerColumn, userColumn }: MigratedChannel): readonl
         step: key(ascii(4)),
         began_at: key(instant),
         quota_id: key(integer),
-        cycle_seq: key(integer),
+        cycle_seq: key(countNumber),
         charged: integer,
         refunded: integer,
         refusals: integer,

@@ -17,6 +17,8 @@ export interface TableText {
 
 /** An integer within ±(2^53-1). */
 export const integer: ColumnText = { type: 'bigint' }
+/** The number of one of a quota's counts: 0 … 2^31-1. */
+export const countNumber: ColumnText = { type: 'int' }
 /** A time in UTC with milliseconds. */
 export const instant: ColumnText = { type: 'datetime', precision: 3 }
 /** A primary key that the store generates, ascending. */
@@ -37,6 +39,8 @@ export const ascii = (length: number): ColumnText => ({ type: 'varchar', length:
 export const unicode = (length: number): ColumnText => ({ type: 'varchar', length: String(length), ...UNICODE })
 /** An id or a hash. */
 export const bytes16: ColumnText = { type: 'binary', length: '16' }
+/** One of these ASCII texts, in one byte on servers; on SQLite, any text. */
+export const oneOf = (...texts: string[]): ColumnText => ({ type: 'enum', enum: texts })
 /** ASCII text with at most 65,535 bytes. */
 export const asciiText: ColumnText = { type: 'text', ...ASCII }
 /** Text of any language with at most 65,535 bytes. */
@@ -112,8 +116,10 @@ function tableOf(runner: QueryRunner, { name, columns, indexes = [], unique = []
   })
 }
 
-/** SQLite compares text by bytes, generates keys of type INTEGER only, and has one type of bytes. */
-function inSqlite({ charset: _, collation: __, ...column }: ColumnText): ColumnText {
+/** SQLite compares text by bytes, generates keys of type INTEGER only, and has one type of bytes and one of text. */
+function inSqlite({ charset: _, collation: __, enum: texts, ...column }: ColumnText): ColumnText {
+  if (texts !== undefined) return { ...column, type: 'varchar' }
+  if (column.type === countNumber.type) return { ...column, type: 'integer' }
   if (column.type === bytes16.type) return { ...column, type: 'blob', length: '' }
   return column.isGenerated === true ? { ...column, type: 'integer' } : column
 }

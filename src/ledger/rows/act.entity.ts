@@ -1,6 +1,6 @@
 import { Column, Index, PrimaryColumn } from 'typeorm'
 import { isId } from '../../database/bytes.js'
-import { ascii, HASH, ID, INSTANT, INTEGER, unicode, UNICODE_TEXT } from '../../database/column.js'
+import { ascii, COUNT_NUMBER, HASH, ID, INSTANT, INTEGER, oneOf, unicode, UNICODE_TEXT } from '../../database/column.js'
 import type { Instant } from '../../common/instant.js'
 
 /** The kinds of acts. */
@@ -49,7 +49,7 @@ export abstract class ActRow {
   @PrimaryColumn(ID)
   id!: string
 
-  @Column(ascii(8))
+  @Column(oneOf(ACT_KINDS))
   kind!: ActKind
 
   @Column({ ...INTEGER, name: 'owner_id' })
@@ -128,7 +128,7 @@ export abstract class ActRow {
   plainQuotaId!: number | null
 
   /** That quota's cycle. */
-  @Column({ ...INTEGER, name: 'cycle_seq', nullable: true })
+  @Column({ ...COUNT_NUMBER, name: 'cycle_seq', nullable: true })
   cycleSeq!: number | null
 
   /** The owner's remaining amount right after a plain consume. */

@@ -1,5 +1,5 @@
 import { Column, Index, PrimaryColumn } from 'typeorm'
-import { ID, INSTANT, INTEGER } from '../../database/column.js'
+import { COUNT_NUMBER, ID, INSTANT, INTEGER } from '../../database/column.js'
 import type { Allocation } from '../../domain/draw-down.js'
 import type { Instant } from '../../common/instant.js'
 
@@ -19,7 +19,7 @@ export abstract class AllocationRow implements Allocation {
   @Column({ ...INTEGER, name: 'quota_id' })
   quotaId!: number
 
-  @Column({ ...INTEGER, name: 'cycle_seq' })
+  @Column({ ...COUNT_NUMBER, name: 'cycle_seq' })
   cycleSeq!: number
 
   @Column(INTEGER)

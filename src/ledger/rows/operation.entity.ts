@@ -1,5 +1,5 @@
 import { Column, Index, PrimaryColumn } from 'typeorm'
-import { ascii, ID, INSTANT, INTEGER } from '../../database/column.js'
+import { ID, INSTANT, INTEGER, oneOf } from '../../database/column.js'
 import type { Instant } from '../../common/instant.js'
 
 export const OPERATION_KINDS = ['consume', 'reserve'] as const
@@ -20,11 +20,11 @@ export abstract class OperationRow {
   @Column({ ...INTEGER, name: 'owner_id', update: false })
   ownerId!: number
 
-  @Column({ ...ascii(8), update: false })
+  @Column({ ...oneOf(OPERATION_KINDS), update: false })
   kind!: OperationKind
 
   /** The recorded state: a due hold may still be `reserved` here. */
-  @Column(ascii(10))
+  @Column(oneOf(OPERATION_STATES))
   state!: OperationState
 
   /** Units requested. */

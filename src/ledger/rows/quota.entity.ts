@@ -1,5 +1,5 @@
 import { Check, Column, DeleteDateColumn, Index, PrimaryGeneratedColumn } from 'typeorm'
-import { ascii, ASCII_TEXT, INSTANT, INTEGER, unicode, WINDOW } from '../../database/column.js'
+import { ascii, ASCII_TEXT, COUNT_NUMBER, INSTANT, INTEGER, unicode, WINDOW } from '../../database/column.js'
 import type { CycleUnit } from '../../domain/cycle.js'
 import { MAX_LABEL_LENGTH, MAX_STORED_LENGTH } from '../../domain/label.js'
 import type { CapMode, Per, QuotaState, QuotaType, Status } from '../../domain/quota.js'
@@ -68,7 +68,7 @@ export abstract class QuotaRow implements QuotaState {
   @Column({ ...INSTANT, name: 'cycle_ends_at', nullable: true })
   cycleEndsAt!: Instant | null
 
-  @Column({ ...INTEGER, name: 'cycle_seq', default: 0 })
+  @Column({ ...COUNT_NUMBER, name: 'cycle_seq', default: 0 })
   cycleSeq!: number
 
   @Column({ ...INSTANT, name: 'hold_due_at', nullable: true })

@@ -1,5 +1,5 @@
 import { Column, Index, PrimaryColumn } from 'typeorm'
-import { ascii, INSTANT, INTEGER } from '../../database/column.js'
+import { ascii, COUNT_NUMBER, INSTANT, INTEGER } from '../../database/column.js'
 import type { Instant } from '../../common/instant.js'
 
 /** The steps of a series of usage; they begin in UTC. */
@@ -35,7 +35,7 @@ export abstract class UsageTotalRow {
   @PrimaryColumn({ ...INTEGER, name: 'quota_id' })
   quotaId!: number
 
-  @PrimaryColumn({ ...INTEGER, name: 'cycle_seq' })
+  @PrimaryColumn({ ...COUNT_NUMBER, name: 'cycle_seq' })
   cycleSeq!: number
 
   /** Units that consumes and commits charged, gross. */
