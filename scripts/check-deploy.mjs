@@ -6,7 +6,8 @@
  * - A running service, or connector, exposes every metric, label and label value in the rules and on its dashboard: the
  *   script starts the built service, on SQLite and, if MariaDB is installed, on a throwaway MariaDB too, uses each feature a little, and
  *   reads its metrics.
- * - systemd-analyze accepts the connector's unit, if it is installed.
+ * - systemd-analyze, if it is installed, accepts the units of the service and of the connector; that of the service leaves it enough time to
+ *   shut down.
  * - Manifests parse, the service knows and accepts their settings, and they leave it enough time to shut down.
  * - Pages send signals to containers in a way that the engine does not take for a stop.
  * - The image has its labels, and its list of contents names Node, Debian and each package. What the images are built
@@ -46,7 +47,8 @@ const CONNECTOR = {
   dashboard: 'deploy/grafana/quota-postfix.json',
   source: 'connectors/mail/src',
 }
-const UNIT = 'connectors/mail/quota-postfix.service'
+const SERVICE_UNIT = 'deploy/quota-service.service'
+const UNITS = [SERVICE_UNIT, 'connectors/mail/quota-postfix.service']
 /** The margin between an instance's shutdown time and its kill: the runtime's own time, and a last send of spans. */
 const STOP_MARGIN_SECONDS = 10
 /** A separate policy, so that an overlay names addresses without repeating others. */
@@ -72,7 +74,7 @@ for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'])
 try {
   promtool('check', 'config', '--syntax-only', 'deploy/prometheus/prometheus.yaml')
   for (const place of [SERVICE, CONNECTOR]) checkRules(place)
-  checkUnit()
+  await checkUnits()
   await checkManifests()
   checkSignals()
   checkImage()
@@ -124,19 +126,26 @@ function promtool(...args) {
   }
 }
 
-// --- The connector's unit
+// --- Units
 
-/** Checks the unit as systemd reads it; the program that it starts need not be installed here. */
-function checkUnit() {
+/** Checks the units as systemd reads them; the programs that they start need not be installed here. */
+async function checkUnits() {
+  const { loadConfig } = await import('../dist/src/config/config.js')
+  const stop = Number(/^TimeoutStopSec=(\d+)$/m.exec(read(SERVICE_UNIT))?.[1] ?? 0)
+  const end = endOf(loadConfig({}))
+  if (stop < end) wrong(`${SERVICE_UNIT}: TimeoutStopSec must be at least ${end}`)
+
   const { HOME } = process.env
-  try {
-    const env = { PATH: process.env.PATH, ...(HOME === undefined ? {} : { HOME }) }
-    execFileSync('systemd-analyze', ['verify', '--man=no', at(UNIT)], { env, stdio: 'pipe', encoding: 'utf8' })
-    console.log(`systemd-analyze verify ${UNIT}: fine`)
-  } catch (error) {
-    if (error.code === 'ENOENT') return console.log('systemd-analyze is not installed, so this did not run: verify')
-    const said = error.stderr.split('\n').filter((line) => line !== '' && !/is not executable/.test(line))
-    for (const line of said) wrong(`systemd-analyze verify ${UNIT}: ${line}`)
+  const env = { PATH: process.env.PATH, ...(HOME === undefined ? {} : { HOME }) }
+  for (const unit of UNITS) {
+    try {
+      execFileSync('systemd-analyze', ['verify', '--man=no', at(unit)], { env, stdio: 'pipe', encoding: 'utf8' })
+      console.log(`systemd-analyze verify ${unit}: fine`)
+    } catch (error) {
+      if (error.code === 'ENOENT') return console.log('systemd-analyze is not installed, so this did not run: verify')
+      const said = error.stderr.split('\n').filter((line) => line !== '' && !/is not executable/.test(line))
+      for (const line of said) wrong(`systemd-analyze verify ${unit}: ${line}`)
+    }
   }
 }
 

@@ -13,7 +13,7 @@ export function tell(...lines: string[]): void {
 
 /**
  * Runs a command with the arguments of the process and sets the exit code.
- * @param usage printed on stderr if the arguments are wrong
+ * @param usage printed on stderr if the arguments are wrong, on stdout if they ask for it
  * @param main returns the exit code; its errors are printed on stderr, with a stack only if the code is at fault
  * @param thrown the exit code after an error
  */
@@ -22,8 +22,13 @@ export async function command(
   main: (args: string[]) => number | Promise<number>,
   thrown: number = EXIT.failed,
 ): Promise<void> {
+  const args = process.argv.slice(2)
+  if (args.includes('--help') || args.includes('-h')) {
+    tell(usage)
+    return
+  }
   try {
-    process.exitCode = await main(process.argv.slice(2))
+    process.exitCode = await main(args)
   } catch (error) {
     const { message, stack, code } = error as NodeJS.ErrnoException
     if (error instanceof ArgumentError || code?.startsWith('ERR_PARSE_ARGS') === true) {

@@ -7,10 +7,9 @@ import { readScopes, SCOPES } from './common/scope.js'
 import { formatInstant, parseInstant } from './common/instant.js'
 
 const USAGE = `usage: node dist/src/token.js --name NAME --role ${ROLES.join('|')} [--scope ${SCOPES.join('|')}]… [--not-after TIME]
-  Makes a token, which is shown once and stored nowhere, and its entry for AUTH_TOKENS or the file
-  that AUTH_TOKENS_FILE names. Scopes narrow the role: to
-  one channel, to operations that the name itself made, or to both. After TIME (like
-  2027-01-01T00:00:00Z) the token is refused.`
+  Makes a token, which is shown once and stored nowhere, and its entry for AUTH_TOKENS or the file that AUTH_TOKENS_FILE names.
+  Scopes narrow the role: to one channel, to operations that the name itself made, or to both.
+  After TIME (like 2027-01-01T00:00:00Z) the token is refused.`
 
 await command(USAGE, (args) => {
   const {

@@ -149,7 +149,9 @@ onEveryStore('a dump of a server', (kind) => {
   /** The options that docs/run/backup-and-upgrade.md names for this kind of server. */
   async function optionsOf(command: string): Promise<string[]> {
     const page = await readFile('docs/run/backup-and-upgrade.md', 'utf8')
-    const line = new RegExp(`\`${command} (--single-transaction[^\`]*) -h HOST`).exec(page)?.[1]
+    const line = new RegExp(`\`${command} --defaults-extra-file=dump.cnf (--single-transaction[^\`]*) -h HOST`).exec(
+      page,
+    )?.[1]
     return line?.split(' ') ?? []
   }
 

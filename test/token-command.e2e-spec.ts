@@ -61,4 +61,11 @@ describe('the command that makes tokens', () => {
     expect(stderr).toContain(why)
     expect(stderr).toContain('usage: node dist/src/token.js --name NAME --role')
   })
+
+  it.each(['--help', '-h'])('says with %s how it is called, and makes none', async (asked) => {
+    const { code, stdout, stderr } = await token('--name', 'mailer', '--role', 'usage', asked)
+    expect([code, stderr]).toEqual([0, ''])
+    expect(stdout).toMatch(/^usage: node dist\/src\/token\.js --name NAME --role/)
+    expect(stdout).not.toContain('qs_')
+  })
 })

@@ -75,7 +75,7 @@ describe('tokens in a file', () => {
     await mount(admin, 'hush:usage:hush')
     await until(async () => (await metrics()).includes('auth_tokens_stale 1'))
     expect(await statusFor(ADMIN)).toBe(200)
-    await until(() => instance.log.includes('AUTH_TOKENS_FILE, entry 2: the digest must be'))
+    await until(() => instance.log.includes('AUTH_TOKENS_FILE, line 2: the digest must be'))
     expect(instance.log).not.toContain('hush')
     await mount(admin)
     await until(async () => (await metrics()).includes('auth_tokens_stale 0'))

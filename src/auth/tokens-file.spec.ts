@@ -96,7 +96,7 @@ describe('the file of tokens', () => {
   })
 
   it.each([
-    ['is broken', async () => write(entry('b', 'two'), 'hush:usage:hush'), /entry 2: the digest must be/],
+    ['is broken', async () => write(entry('b', 'two'), 'hush:usage:hush'), /line 2: the digest must be/],
     ['is empty', async () => write(''), /holds no entry/],
     ['is gone', async () => rm(path), /ENOENT/],
   ])('keeps the previous tokens if it %s, and logs that once', async (_how, spoil, why) => {

@@ -125,10 +125,19 @@ export function checkColumns<Q extends QuotaRow>(kind: ChangeSetChannel<Q>, colu
   for (const [place, column] of columns.entries()) {
     const field = column === '' ? `column ${place + 1}` : column.slice(0, 64)
     if (!known.has(column)) {
-      errors.push({ field, message: `is not a column of an import: did you mean ${nearest(column, [...known])}?` })
+      errors.push({ field, message: `is not a column of an import: ${hint(column, [...known])}` })
     } else if (columns.indexOf(column) !== place) errors.push({ field, message: 'occurs more than once' })
   }
   if (errors.length > 0) throw validationFailed(errors.slice(0, 50))
+}
+
+const SEPARATED = 'here, columns are separated by commas; the console reads semicolons and tabs, too'
+
+/** Spreadsheets write semicolons where the comma is the decimal sign, and paste tabs. */
+function hint(column: string, known: readonly string[]): string {
+  const parts = column.split(/[;\t]/)
+  if (parts.length > 1 && parts.some((part) => known.includes(part))) return SEPARATED
+  return `did you mean ${nearest(column, known)}?`
 }
 
 function nearest(name: string, known: readonly string[]): string {

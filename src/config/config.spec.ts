@@ -341,7 +341,9 @@ describe('DATABASE_URL', () => {
     ['mysql:hush', 'must be mysql://'],
     ['mysql://u:hush%zz@h/db', 'cannot be read'],
     ['mysql://u:hu/sh@h/db', 'cannot be read'],
-    ['mysql://h', 'lacks a user, a database'],
+    ['mysql://h', 'lacks a user, a database: mysql://'],
+    ['mysql://u:p@x#hush@h/db', 'lacks a database; special characters in user and password must be percent-encoded'],
+    ['mysql://u:p@x?hush@h/db', 'lacks a database; special characters in user and password must be percent-encoded'],
     ['mysql://u:hush@h/', 'lacks a database'],
     ['mysql://u:hush@h/db/more', 'lacks a database'],
     ['mysql://u:hush@h/db?ssl=true', 'takes no parameters'],
@@ -460,7 +462,7 @@ describe('AUTH_TOKENS', () => {
     [`${'x'.repeat(65)}:usage:${DIGEST}`, 'a name must be'],
     [`mta:root:${DIGEST}`, 'the role must be one of usage, service, admin'],
     [`mta:usage:${DIGEST}0`, 'the digest must be'],
-    ['mta:usage:qs_usage_hush', 'the digest must be'],
+    ['mta:usage:qs_usage_hush', 'is a token itself'],
   ])('refuses %s and tells the entry by its place', (entry, why) => {
     const found = mistakes({ AUTH_TOKENS: `good:admin:${OTHER},${entry}` })
     expect(found).toEqual([expect.stringMatching(new RegExp(`^AUTH_TOKENS, entry 2: .*${why}`))])
@@ -496,6 +498,15 @@ describe('AUTH_TOKENS', () => {
     expect(found.join()).not.toContain('hush')
   })
 
+  it('refuses a token in place of its entry or digest, and says what to write', () => {
+    const why = 'AUTH_TOKENS, entry 1: is a token itself; its entry is'
+    for (const entry of ['qs_admin_hush', 'a:admin:qs_admin_hush']) {
+      const found = mistakes({ AUTH_TOKENS: entry })
+      expect(found).toEqual([expect.stringContaining(why)])
+      expect(found.join()).not.toContain('hush')
+    }
+  })
+
   it('refuses one name with two scopes', () => {
     const same = `a:usage+own+mail:${DIGEST},a:usage+mail+own:${OTHER}`
     expect(mistakes({ AUTH_TOKENS: same })).toEqual([])
@@ -516,7 +527,7 @@ describe('AUTH_TOKENS', () => {
     ])
     expect(mistakes({ AUTH_TOKENS: `mailer:usage:${DIGEST},mailer:usage:${OTHER}` })).toEqual([])
     const file = `Mailer:usage:${DIGEST}\nother:usage:${OTHER}\nmailer:usage:${THIRD}\n`
-    expect(parseTokensFile(file).mistakes).toEqual([`AUTH_TOKENS_FILE, entry 3: ${why}`])
+    expect(parseTokensFile(file).mistakes).toEqual([`AUTH_TOKENS_FILE, line 3: ${why}`])
   })
 
   it('refuses one name with two roles, and one token twice', () => {
@@ -602,7 +613,11 @@ describe('AUTH_TOKENS_FILE', () => {
   it.each([
     ['', 'AUTH_TOKENS_FILE holds no entry'],
     ['# nothing\n ,\n', 'AUTH_TOKENS_FILE holds no entry'],
-    [`a:usage:${DIGEST}\n# hush\nhush:root:${OTHER}\n`, 'AUTH_TOKENS_FILE, entry 2: the role must be one of'],
+    [`a:usage:${DIGEST}\n# hush\nhush:root:${OTHER}\n`, 'AUTH_TOKENS_FILE, line 3: the role must be one of'],
+    [
+      `\n# hush\r\na:usage:${DIGEST}, b:usage:${OTHER} , hush:root:${THIRD} # hush\r\n`,
+      'AUTH_TOKENS_FILE, line 3, entry 3: ',
+    ],
     ['#'.repeat(1_000_001), 'AUTH_TOKENS_FILE is longer than 1000000 characters'],
   ])('is refused with mistakes in it', (text, why) => {
     const found = mistakes({ ...PRODUCTION, AUTH_TOKENS: '', AUTH_TOKENS_FILE: file(text) })

@@ -338,6 +338,8 @@ function certificatesMistake(pem: string): string | undefined {
   return undefined
 }
 
+const ENCODED = 'special characters in user and password must be percent-encoded'
+
 /** @returns the database, or the mistake in the URL; never the URL itself, which may contain a password */
 function parseDatabaseUrl(text: string, poolSize: number): DatabaseConfig | string {
   if (/^sqlite:/i.test(text)) return parseSqliteUrl(text.slice('sqlite:'.length))
@@ -349,14 +351,18 @@ function parseDatabaseUrl(text: string, poolSize: number): DatabaseConfig | stri
     // The URL parser silently removes line ends, for example of a file that contains more than the URL.
     if (/\s/.test(text)) throw new Error('a blank')
   } catch {
-    return `cannot be read as a URL; are special characters in user and password percent-encoded? ${DATABASE_FORMS}`
+    return `cannot be read as a URL; ${ENCODED}: ${DATABASE_FORMS}`
   }
   const missing = [
     ...(url.username === '' ? ['a user'] : []),
     ...(url.hostname === '' ? ['a host'] : []),
     ...(/^\/[^/]+$/.test(url.pathname) ? [] : ['a database']),
   ]
-  if (missing.length > 0) return `lacks ${missing.join(', ')}: ${DATABASE_FORMS}`
+  if (missing.length > 0) {
+    // What follows an unencoded # or ? of a password is lost to the URL.
+    const cut = url.hash !== '' || url.search !== ''
+    return `lacks ${missing.join(', ')}${cut ? `; ${ENCODED}` : ''}: ${DATABASE_FORMS}`
+  }
   // Not all parameters can be supported, and a request for TLS must not be ignored silently.
   if (url.search !== '' || url.hash !== '') {
     return 'takes no parameters: nothing may follow the database (TLS is DATABASE_TLS)'

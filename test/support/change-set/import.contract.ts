@@ -378,6 +378,10 @@ export function importContract(suite: ChangeSetSuite): void {
         lable: expect.stringContaining('did you mean label?'),
         total: 'occurs more than once',
       })
+      for (const separator of [';', '\t']) {
+        const header = ['id', 'quota_type', 'total'].join(separator)
+        expect(brokenFields(await upload(`${header}\n`))).toEqual({ [header]: expect.stringContaining('by commas') })
+      }
       expect(brokenFields(await upload(''))).toEqual({ body: expect.any(String) })
       const none = await ready(await upload('id,outcome,problem,used,remaining,created_at\n'))
       expect(none).toMatchObject({ state: 'ready', counts: { rows: 0 } })

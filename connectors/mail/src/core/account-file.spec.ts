@@ -68,7 +68,7 @@ ann	8
   it('names every mistake with its line', () => {
     const text = 'ann 7\nann 8\nbob\nbob x\nbob 0\nbob 9007199254740992\n/(/ 1\n192.0.2.0/33 1\na b 1\n'
     expect(() => AccountTable.parse(text)).toThrow(
-      /^line 2: its sender is there already; (line [3-6]: no account id at its end; ){4}line 7: missing closing \); line 8: it is no network; line 9: it is not "SENDER ACCOUNT"$/,
+      /^line 2: its sender is there already; (line [3-6]: no account id at its end, after a blank; ){4}line 7: missing closing \); line 8: it is no network; line 9: it is not "SENDER ACCOUNT"$/,
     )
     expect(() => AccountTable.parse('# nobody\n')).toThrow('it names nobody')
     expect(() => AccountTable.parse('/a/ 1\n'.repeat(MAX_PATTERNS + 1))).toThrow(`more than ${MAX_PATTERNS} patterns`)

@@ -40,7 +40,7 @@ export class AccountTable implements Accounts {
       const [sender, id] = cutAtLastBlank(trimmed.normalize())
       try {
         const account = accountIdOf(id)
-        if (account === undefined) throw new Error('no account id at its end')
+        if (account === undefined) throw new Error('no account id at its end, after a blank')
         table.add(sender.toLowerCase(), sender, account)
       } catch (error) {
         // Its message would repeat the pattern.
