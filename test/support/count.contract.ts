@@ -225,6 +225,30 @@ export function countContract(api: ChannelApi, app: () => TestApp): void {
       expect(Object.keys(brokenFields(await put(id, { status: 'left' })))).toEqual(['status'])
     })
 
+    it('changes its own status even while another one is shown', async () => {
+      const [group, elsewhere] = [await made(), await made()]
+      const followed = await each(group)
+      const owner = await member(group)
+      await used(owner, 1)
+      const { id } = await countOf(followed.id)
+      await edit(id, { status: 'disabled' })
+      await join(elsewhere, owner)
+      expect(await edit(id, { status: 'active' })).toMatchObject({ status: 'left', overrides: ['status'], version: 3 })
+      await join(group, owner)
+      await used(owner, 1)
+      await edit(id, { status: 'disabled' })
+      await edit(followed.id, { status: 'disabled' })
+      expect(await edit(id, { status: 'active' })).toMatchObject({ status: 'disabled', version: 5 })
+      await edit(followed.id, { status: 'active' })
+      await used(owner, 1)
+      const { items } = await read(`${api.quotas}/${id}/changes`)
+      expect(items.slice(0, 3).map(({ before, after }: Body) => [before, after])).toEqual([
+        [{ status: 'disabled' }, { status: 'active' }],
+        [{ status: 'active' }, { status: 'disabled' }],
+        [{ status: 'disabled' }, { status: 'active' }],
+      ])
+    })
+
     it('begins anew with the cycle of what it follows, by whatever rule was in force', async () => {
       const group = await made()
       const followed = await daily(group)
