@@ -122,6 +122,7 @@ export function follow(count: QuotaState, followed: QuotaState, isInChain: boole
   const { names, isDisabled } = overridesIn(count.overrides)
   const { total } = count
   takeSettings(count, followed, names)
+  count.followedEndsAt = followed.expireAt
   if (count.countBeganAt !== followed.countBeganAt && followsPeriod(count, names)) {
     beginCount(count)
     count.countBeganAt = followed.countBeganAt

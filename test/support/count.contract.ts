@@ -443,6 +443,21 @@ export function countContract(api: ChannelApi, app: () => TestApp): void {
       expect(await contradictionsOf(app())).toEqual([])
     })
 
+    it('refills no more once what it follows is over, whatever end it has itself', async () => {
+      const group = await made()
+      const [payer, cap] = [
+        await daily(group, { expire_at: plus(DAY / 2) }),
+        await each(group, { cap: 'enforce', total: 60, expire_at: plus(DAY / 4) }),
+      ]
+      const owner = await member(group)
+      await used(owner, 50)
+      for (const { id } of [payer, cap]) await edit((await countOf(id)).id, { expire_at: plus(5 * DAY) })
+      // The cap ends before the payer.
+      expect((await check(owner, 50)).refills_at).toBe(plus(DAY / 4))
+      const refused = bodyOf(409, await use(owner, 60))
+      expect([refused.refills_at, refused.quotas[0].refills_at]).toEqual([null, null])
+    })
+
     it('passes thresholds by an edit of what it follows, told once when lists catch up', async () => {
       const group = await made()
       const followed = await each(group, { thresholds: [50, 90] })
