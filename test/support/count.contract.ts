@@ -489,6 +489,21 @@ export function countContract(api: ChannelApi, app: () => TestApp): void {
       expect((await countsOf(followed.id)).map(({ total }) => total)).toEqual([40, 40, 40])
     })
 
+    it('passes a threshold once after an edit of what it follows, whatever is refunded before lists catch up', async () => {
+      const group = await made()
+      const followed = await each(group, { thresholds: [100], cap: 'observe' })
+      await quota({ group_id: group })
+      const owner = await member(group)
+      await used(owner, 1)
+      await edit(followed.id, { total: 50 })
+      const { id } = await used(owner, 49)
+      bodyOf(200, await app().post(`${api.usage}/${id}/refund`, { amount: 4 }, { key: `f-${fresh()}` }))
+      await used(owner, 8)
+      await sweeperOf(app(), api).sweep()
+      const told = await read(`${api.quotas}/events?${api.owner}=${owner}&type=quota.threshold_reached`)
+      expect(told.items.map(({ data }: Body) => [data.crossed, data.total, data.used])).toEqual([[[100], 50, 50]])
+    })
+
     it('follows later where another session keeps its owner locked', async () => {
       const group = await made()
       const followed = await each(group)
