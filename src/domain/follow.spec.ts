@@ -4,7 +4,7 @@ import type { Instant } from '../common/instant.js'
 import { countIn } from './cap.js'
 import { CYCLE_UNITS } from './cycle.js'
 import { editCount, follow, isFollowed, shownId, shownOverrides, unbornCounts } from './follow.js'
-import { beginCount, type QuotaState, type QuotaType, remaining, roll, statusAt } from './quota.js'
+import { beginCount, type QuotaState, type QuotaType, remaining, roll, type Status, statusAt } from './quota.js'
 import { applyPatch, newQuota, type NewSettings, type SettingName, type SettingsPatch } from './settings.js'
 
 const HOUR = 3_600_000
@@ -243,6 +243,29 @@ describe('a count', () => {
     })
     expect(statusOf(false)).toBe('left')
     expect(statusOf(true)).toBe('disabled')
+  })
+
+  it('changes its own status while what is shown hides it', () => {
+    const hide = [
+      { isInChain: false },
+      { isInChain: true, state: 'disabled' as const },
+      { isInChain: true, state: 'expired' as const },
+    ]
+    for (const { isInChain, state = 'active' as const } of hide) {
+      const followed = followedQuota(2)
+      const count = newCount(followed)
+      editCount(count, followed, true, { patch: { status: 'disabled' } }, NOW)
+      followed.state = state
+      follow(count, followed, isInChain, NOW)
+      const { state: shownState } = count
+      const edited = (status: Status) => editCount(count, followed, isInChain, { patch: { status } }, NOW)
+      expect(edited(shownState)).toEqual({ change: undefined })
+      expect(edited('active')).toEqual({ change: { before: { status: 'disabled' }, after: { status: 'active' } } })
+      expect([count.state, shownOverrides(count.overrides)]).toEqual([shownState, ['status']])
+      followed.state = 'active'
+      follow(count, followed, true, NOW)
+      expect(count.state).toBe('active')
+    }
   })
 
   it('arms thresholds again that an edited total no longer reaches', () => {

@@ -122,6 +122,7 @@ export function follow(count: QuotaState, followed: QuotaState, isInChain: boole
   const { names, isDisabled } = overridesIn(count.overrides)
   const { total } = count
   takeSettings(count, followed, names)
+  count.followedEndsAt = followed.expireAt
   if (count.countBeganAt !== followed.countBeganAt && followsPeriod(count, names)) {
     beginCount(count)
     count.countBeganAt = followed.countBeganAt
@@ -187,15 +188,15 @@ export function editCount(
     }
   const applied = anchorAt === undefined ? applyPatch(count, patch, now) : putBack(count, patch, anchorAt, now)
   if (applied.violations !== undefined) return applied
-  const changed = Object.keys(applied.change?.after ?? {}).filter((name): name is SettingName =>
-    SETTING_NAMES.includes(name as SettingName),
+  const changed = Object.keys(applied.change?.after ?? {}).filter(
+    (name): name is SettingName => name !== 'status' && SETTING_NAMES.includes(name as SettingName),
   )
+  const wasDisabled = own.names.has('status') ? own.isDisabled : followed.state === 'disabled'
+  const isDisabled = changedStatus(patch.status, statusAt(before, now), wasDisabled)
+  if (isDisabled !== undefined) changed.push('status')
   const names = new Set([...own.names].filter((name) => kept === undefined || isKept(name, kept)))
   for (const name of changed) for (const one of together(name)) names.add(one)
-  count.overrides = overridesText({
-    names,
-    isDisabled: changed.includes('status') ? patch.status === 'disabled' : own.isDisabled,
-  })
+  count.overrides = overridesText({ names, isDisabled: isDisabled ?? own.isDisabled })
   // The count of a followed cycle begins anew with that of the followed quota, which may be over and stand still.
   if (followsCycle(before, own.names) && followsCycle(count, names)) {
     const { used, reserved, holdDueAt, cycleSeq, countBeganAt } = before
@@ -204,6 +205,17 @@ export function editCount(
   giveBack(count, followed, own.names, names)
   follow(count, followed, isInChain, now)
   return { change: changeOf(before, count, applied.change) }
+}
+
+/**
+ * Is a count disabled itself after an edit? Undefined if the edit does not change this. What is shown may hide it: the
+ * count has left, or the followed quota is disabled or over. So the sent status is compared with both.
+ * @param wasDisabled its own status before; that of the followed quota if it has none
+ */
+function changedStatus(sent: Status | undefined, shown: Status, wasDisabled: boolean): boolean | undefined {
+  if (sent === undefined || sent === shown) return undefined
+  const isDisabled = sent === 'disabled'
+  return isDisabled === wasDisabled ? undefined : isDisabled
 }
 
 /** The settings that are overridden with this one. */
@@ -244,7 +256,15 @@ function changeOf(
     if (was.join() !== is.join()) {
       found.before.overrides = was
       found.after.overrides = is
+    } else {
+      // Only its own status differs, even if the one that is shown does not.
+      found.before.status = ownStatus(before)
+      found.after.status = ownStatus(after)
     }
   }
   return Object.keys(found.after).length === 0 ? undefined : found
+}
+
+function ownStatus({ overrides }: QuotaState): 'active' | 'disabled' {
+  return overridesIn(overrides).isDisabled ? 'disabled' : 'active'
 }

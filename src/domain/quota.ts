@@ -103,6 +103,13 @@ export interface QuotaState {
   countBeganAt: Instant | null
   createdAt: Instant
   deletedAt: Instant | null
+  /** Of a member's count, not stored: the end of the quota that it follows, with which it ends, too (`follow`). */
+  followedEndsAt?: Instant | null
+}
+
+/** From this instant, the quota neither pays nor bounds; null: it has no end. */
+export function endOf({ expireAt, followedEndsAt = null }: QuotaState): Instant | null {
+  return expireAt === null || (followedEndsAt !== null && followedEndsAt < expireAt) ? followedEndsAt : expireAt
 }
 
 /**

@@ -1,7 +1,7 @@
 import type { Instant } from '../common/instant.js'
 import type { CapCount } from './cap.js'
 import type { Allocation } from './draw-down.js'
-import type { QuotaState } from './quota.js'
+import { endOf, type QuotaState } from './quota.js'
 import { countsUntil } from './rolling-window.js'
 
 /** An open hold: its quotas, amounts and expiry. */
@@ -17,9 +17,11 @@ export interface Hold {
  * The next time at which the quota has more units: its next reset, or for a rolling cap the next boundary at which
  * units leave its window. Null if this is not before the quota's end.
  */
-export function nextRefill({ window, cycleEndsAt, expireAt }: QuotaState): Instant | null {
+export function nextRefill(quota: QuotaState): Instant | null {
+  const { window, cycleEndsAt } = quota
   const next = window == null ? cycleEndsAt : (window[0]?.until ?? null)
-  return next !== null && (expireAt === null || next < expireAt) ? next : null
+  const end = endOf(quota)
+  return next !== null && (end === null || next < end) ? next : null
 }
 
 /** A change of what a quota has left, if nobody takes or settles anything. */
@@ -154,7 +156,8 @@ export class Refills {
 function turnsOf(quota: QuotaState, place: number): Change[] {
   const reset = quota.window == null ? nextRefill(quota) : null
   const turns: Change[] = reset === null ? [] : [{ at: reset, place, left: quota.total }]
-  if (quota.expireAt !== null) turns.push({ at: quota.expireAt, place, left: quota.cap == null ? 0 : Infinity })
+  const end = endOf(quota)
+  if (end !== null) turns.push({ at: end, place, left: quota.cap == null ? 0 : Infinity })
   return turns
 }
 

@@ -78,7 +78,7 @@ interface Setting<P extends keyof SettingsPatch, Shown> {
   /** The types that have it; undefined: all. */
   readonly types?: readonly QuotaType[]
   /** The columns of its value, which a member's count takes from the quota that it follows. */
-  readonly columns: readonly (keyof QuotaState)[]
+  readonly columns: readonly Exclude<keyof QuotaState, 'followedEndsAt'>[]
   /** Its value of a rolled quota, as answers and the history of changes show it. */
   readonly shown: (quota: QuotaState) => Shown
   /** Sets its value; undefined: `applyPatch` does so, by rules of its own. */

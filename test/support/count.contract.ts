@@ -225,6 +225,30 @@ export function countContract(api: ChannelApi, app: () => TestApp): void {
       expect(Object.keys(brokenFields(await put(id, { status: 'left' })))).toEqual(['status'])
     })
 
+    it('changes its own status even while another one is shown', async () => {
+      const [group, elsewhere] = [await made(), await made()]
+      const followed = await each(group)
+      const owner = await member(group)
+      await used(owner, 1)
+      const { id } = await countOf(followed.id)
+      await edit(id, { status: 'disabled' })
+      await join(elsewhere, owner)
+      expect(await edit(id, { status: 'active' })).toMatchObject({ status: 'left', overrides: ['status'], version: 3 })
+      await join(group, owner)
+      await used(owner, 1)
+      await edit(id, { status: 'disabled' })
+      await edit(followed.id, { status: 'disabled' })
+      expect(await edit(id, { status: 'active' })).toMatchObject({ status: 'disabled', version: 5 })
+      await edit(followed.id, { status: 'active' })
+      await used(owner, 1)
+      const { items } = await read(`${api.quotas}/${id}/changes`)
+      expect(items.slice(0, 3).map(({ before, after }: Body) => [before, after])).toEqual([
+        [{ status: 'disabled' }, { status: 'active' }],
+        [{ status: 'active' }, { status: 'disabled' }],
+        [{ status: 'disabled' }, { status: 'active' }],
+      ])
+    })
+
     it('begins anew with the cycle of what it follows, by whatever rule was in force', async () => {
       const group = await made()
       const followed = await daily(group)
@@ -419,6 +443,21 @@ export function countContract(api: ChannelApi, app: () => TestApp): void {
       expect(await contradictionsOf(app())).toEqual([])
     })
 
+    it('refills no more once what it follows is over, whatever end it has itself', async () => {
+      const group = await made()
+      const [payer, cap] = [
+        await daily(group, { expire_at: plus(DAY / 2) }),
+        await each(group, { cap: 'enforce', total: 60, expire_at: plus(DAY / 4) }),
+      ]
+      const owner = await member(group)
+      await used(owner, 50)
+      for (const { id } of [payer, cap]) await edit((await countOf(id)).id, { expire_at: plus(5 * DAY) })
+      // The cap ends before the payer.
+      expect((await check(owner, 50)).refills_at).toBe(plus(DAY / 4))
+      const refused = bodyOf(409, await use(owner, 60))
+      expect([refused.refills_at, refused.quotas[0].refills_at]).toEqual([null, null])
+    })
+
     it('passes thresholds by an edit of what it follows, told once when lists catch up', async () => {
       const group = await made()
       const followed = await each(group, { thresholds: [50, 90] })
@@ -448,6 +487,21 @@ export function countContract(api: ChannelApi, app: () => TestApp): void {
         [[90], 40, 36, false],
       ])
       expect((await countsOf(followed.id)).map(({ total }) => total)).toEqual([40, 40, 40])
+    })
+
+    it('passes a threshold once after an edit of what it follows, whatever is refunded before lists catch up', async () => {
+      const group = await made()
+      const followed = await each(group, { thresholds: [100], cap: 'observe' })
+      await quota({ group_id: group })
+      const owner = await member(group)
+      await used(owner, 1)
+      await edit(followed.id, { total: 50 })
+      const { id } = await used(owner, 49)
+      bodyOf(200, await app().post(`${api.usage}/${id}/refund`, { amount: 4 }, { key: `f-${fresh()}` }))
+      await used(owner, 8)
+      await sweeperOf(app(), api).sweep()
+      const told = await read(`${api.quotas}/events?${api.owner}=${owner}&type=quota.threshold_reached`)
+      expect(told.items.map(({ data }: Body) => [data.crossed, data.total, data.used])).toEqual([[[100], 50, 50]])
     })
 
     it('follows later where another session keeps its owner locked', async () => {

@@ -19,9 +19,13 @@ import type { NewEvent } from './new-event.js'
 
 /** The counters that usage changes, and their cycle. */
 const COUNTERS = ['used', 'reserved', 'cycleSeq', 'cycleEndsAt', 'holdDueAt', 'window', 'passed'] as const
-/** The same of a member's count, with the period that they belong to: the followed quota may have changed it. */
+/**
+ * The same of a member's count, with the period that they belong to: the followed quota may have changed it. And the
+ * total for which `passed` holds: otherwise `follow` would arm thresholds by the same edit of it again and again.
+ */
 const FOLLOWING_COUNTERS = [
   ...COUNTERS,
+  'total',
   'cycleUnit',
   'cycleTimeZone',
   'cycleAnchorAt',
