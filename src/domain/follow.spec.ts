@@ -268,6 +268,25 @@ describe('a count', () => {
     }
   })
 
+  it('tells its own status when it is given back or edited beside others, while what is shown hides it', () => {
+    const edits = [
+      [
+        { patch: {}, overrides: [] },
+        { overrides: [], status: 'active' },
+      ],
+      [{ patch: { status: 'active', total: 5 } }, { overrides: ['status', 'total'], status: 'active', total: 5 }],
+    ] as const
+    for (const [edit, after] of edits) {
+      const followed = followedQuota(1)
+      const count = newCount(followed)
+      editCount(count, followed, true, { patch: { status: 'disabled' } }, NOW)
+      follow(count, followed, false, NOW)
+      const { total } = count
+      const before = { overrides: ['status'], status: 'disabled', ...('total' in after ? { total } : {}) }
+      expect(editCount(count, followed, false, edit, NOW)).toEqual({ change: { before, after } })
+    }
+  })
+
   it('arms thresholds again that an edited total no longer reaches', () => {
     const followed = followedQuota(1)
     const count = newCount(followed)

@@ -256,15 +256,20 @@ function changeOf(
     if (was.join() !== is.join()) {
       found.before.overrides = was
       found.after.overrides = is
-    } else {
-      // Only its own status differs, even if the one that is shown does not.
-      found.before.status = ownStatus(before)
-      found.after.status = ownStatus(after)
+    }
+    // Its own status may differ though the shown one does not.
+    const [from, to] = [ownStatus(before), ownStatus(after)]
+    if (from !== to) {
+      found.before.status = from
+      found.after.status = to
     }
   }
   return Object.keys(found.after).length === 0 ? undefined : found
 }
 
-function ownStatus({ overrides }: QuotaState): 'active' | 'disabled' {
-  return overridesIn(overrides).isDisabled ? 'disabled' : 'active'
+/** The status that a count overrides; the shown one if it overrides none. */
+function ownStatus(count: QuotaState): 'active' | 'disabled' {
+  const { names, isDisabled } = overridesIn(count.overrides)
+  if (!names.has('status')) return settingsView(count).status
+  return isDisabled ? 'disabled' : 'active'
 }

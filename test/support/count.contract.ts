@@ -548,6 +548,21 @@ export function countContract(api: ChannelApi, app: () => TestApp): void {
       }
     })
 
+    it('gets its own status back by a revert, even while it has left', async () => {
+      const [group, elsewhere] = [await made(), await made()]
+      const followed = await each(group)
+      const owner = await member(group)
+      await used(owner, 1)
+      const { id } = await countOf(followed.id)
+      await edit(id, { status: 'disabled' })
+      await join(elsewhere, owner)
+      const set = await sets.applied(await sets.madeSet({ [api.owner]: owner }, { update: { overrides: [] } }))
+      expect(await get(id)).toMatchObject({ status: 'left', overrides: [] })
+      expect((await sets.reverted(set)).counts).toMatchObject({ reverted: 1 })
+      await join(group, owner)
+      expect(await get(id)).toMatchObject({ status: 'disabled', overrides: ['status'] })
+    })
+
     it('is changed by sets that name what it follows, or its owner, and is given back by a revert', async () => {
       const group = await made()
       const label = `plan ${fresh()}`
