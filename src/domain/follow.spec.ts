@@ -296,6 +296,32 @@ describe('a count', () => {
     expect(count.passed).toBeNull()
   })
 
+  it('stays in a cycle that has begun by a clock which is ahead, and goes on in it when the others arrive there', () => {
+    const stored = followedQuota(2)
+    const count = newCount(stored)
+    use(count, 30, NOW)
+    const reset = NOW + 6 * HOUR
+    const follows = (now: Instant): void => {
+      // Nothing writes the followed quota: each instance rolls it by its own clock.
+      const followed = { ...stored }
+      roll(followed, now)
+      follow(count, followed, true, now)
+    }
+    follows(reset + 1)
+    use(count, 60, reset + 1)
+    const begun = { used: 60, cycleSeq: 1, cycleEndsAt: reset + DAY, countBeganAt: reset }
+    for (const now of [reset - 1, reset, reset + 1, reset - 5_000, reset + DAY - 1]) {
+      follows(now)
+      expect(count).toMatchObject(begun)
+    }
+    // An edit by a clock that is behind does not end that cycle either, but it says when it ends.
+    applyPatch(stored, { cycleResetAt: reset + 2 * DAY }, reset - 1)
+    follows(reset - 1)
+    expect(count).toMatchObject({ ...begun, cycleEndsAt: reset + 2 * DAY })
+    follows(reset + 2 * DAY)
+    expect(count).toMatchObject({ used: 0, cycleSeq: 2, countBeganAt: reset + 2 * DAY })
+  })
+
   it('does not exist before the first consume, nor again after it was deleted', () => {
     const followed = followedQuota(2)
     const shared = { ...followedQuota(1), id: 3, per: 'group' as const, countBeganAt: null }

@@ -2,6 +2,7 @@ import type { Instant } from '../common/instant.js'
 import {
   beginCount,
   CYCLE_QUOTA,
+  firstReset,
   isActive,
   type QuotaState,
   roll,
@@ -123,14 +124,23 @@ export function follow(count: QuotaState, followed: QuotaState, isInChain: boole
   const { total } = count
   takeSettings(count, followed, names)
   count.followedEndsAt = followed.expireAt
-  if (count.countBeganAt !== followed.countBeganAt && followsPeriod(count, names)) {
-    beginCount(count)
-    count.countBeganAt = followed.countBeganAt
-  }
+  if (followsPeriod(count, names)) followPeriod(count, followed)
   // Its own cycle, or the slots that have left a window.
   if (names.has('cycle_unit') || count.window !== null) roll(count, now)
   if (count.total !== total) armUnreached(count)
   count.state = stateOf(count, followed, isInChain, isDisabled, now)
+}
+
+/**
+ * Begins a new count if that of the followed quota began later. An earlier one is that of a clock which is behind the
+ * one by which the count has rolled: the count stays in its cycle, since cycles never roll back.
+ */
+function followPeriod(count: QuotaState, { countBeganAt }: QuotaState): void {
+  const [began, followedBegan] = [count.countBeganAt ?? 0, countBeganAt ?? 0]
+  if (began < followedBegan) {
+    beginCount(count)
+    count.countBeganAt = countBeganAt
+  } else if (began > followedBegan) count.cycleEndsAt = firstReset(count, began)
 }
 
 /** Does a new count begin when that of the followed quota does? */
