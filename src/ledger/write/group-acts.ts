@@ -68,6 +68,9 @@ export class GroupActs<Q extends QuotaRow> {
     await this.checkName(draft)
     this.checkDefault(draft)
     const group = { ...draft, id: await this.store.insertGroup(this.transaction, draft) }
+    const { defaultGroupId, chainsVersion } = this.gate
+    // From the first group on, batches remember the groups of owners.
+    if (chainsVersion === 0) await this.store.setGate(this.transaction, { defaultGroupId, chainsVersion: 1 })
     if (isDefault) await this.setDefault(group.id, parentId)
     return this.recorded({ ...request, ownerId: groupOwner(group.id) }, group, 'create', {}, settingsOf(group))
   }
@@ -148,7 +151,8 @@ export class GroupActs<Q extends QuotaRow> {
 
   /** @param parentId the group above the one that becomes the default group, or was it */
   private async setDefault(defaultGroupId: number | null, parentId: number | null): Promise<void> {
-    await this.store.setGate(this.transaction, { ...this.gate, defaultGroupId })
+    const chainsVersion = Math.max(1, this.gate.chainsVersion)
+    await this.store.setGate(this.transaction, { defaultGroupId, chainsVersion })
     await this.outdateCounts(parentId)
   }
 
