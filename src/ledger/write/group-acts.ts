@@ -1,5 +1,6 @@
 import { ServiceError, validationFailed } from '../../common/service-error.js'
 import type { Transaction } from '../../database/transaction-runner.js'
+import { MAX_LEVELS } from '../../domain/chain.js'
 import { storedForSearch } from '../../domain/label.js'
 import { formatInstant } from '../../common/instant.js'
 import type { ChangeAction } from '../rows/change.entity.js'
@@ -14,9 +15,6 @@ import type { GroupStore } from '../store/group-store.js'
 import type { LockedOwner } from '../store/ledger-store.js'
 import type { WorkingSet } from '../store/working-set.js'
 import { actOf, changeOf } from './judge.js'
-
-/** The maximum number of groups in a chain (contract, §13). */
-export const MAX_LEVELS = 3
 
 type Of<K extends GroupCommand['kind']> = Extract<GroupCommand, { kind: K }>
 
