@@ -287,6 +287,26 @@ describe('a count', () => {
     }
   })
 
+  it('regains overrides whose values are those of the quota that it follows', () => {
+    const followed = followedQuota(2)
+    const count = newCount(followed)
+    editCount(count, followed, true, { patch: { status: 'disabled', total: 50, cycleUnit: 'week' } }, NOW)
+    const own = ['cycle_reset_at', 'cycle_time_zone', 'cycle_unit', 'status', 'total']
+    applyPatch(followed, { status: 'disabled', total: 50, cycleUnit: 'week' }, NOW)
+    follow(count, followed, true, NOW)
+    const overridden = { ...count }
+    expect(editCount(count, followed, true, { patch: {}, overrides: [] }, NOW)).toEqual({
+      change: { before: { overrides: own }, after: { overrides: [] } },
+    })
+    expect(editCount(count, followed, true, { patch: {}, overrides: [], regained: own }, NOW)).toEqual({
+      change: { before: { overrides: [] }, after: { overrides: own } },
+    })
+    expect(count).toEqual(overridden)
+    applyPatch(followed, { status: 'active', total: 100 }, NOW)
+    follow(count, followed, true, NOW)
+    expect([count.state, count.total]).toEqual(['disabled', 50])
+  })
+
   it('arms thresholds again that an edited total no longer reaches', () => {
     const followed = followedQuota(1)
     const count = newCount(followed)

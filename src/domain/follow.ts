@@ -172,6 +172,8 @@ export interface CountEdit {
   readonly patch: SettingsPatch
   /** The settings that stay its own; those of its overrides that are missing are given back. Undefined: all. */
   readonly overrides?: readonly string[] | undefined
+  /** The settings that become its own again by a revert, also with the values that are shown. */
+  readonly regained?: readonly string[] | undefined
   /** As for `putBack`. */
   readonly anchorAt?: Instant | undefined
 }
@@ -186,7 +188,7 @@ export function editCount(
   count: QuotaState,
   followed: QuotaState,
   isInChain: boolean,
-  { patch, overrides: kept, anchorAt }: CountEdit,
+  { patch, overrides: kept, regained = [], anchorAt }: CountEdit,
   now: Instant,
 ): Applied {
   const before = { ...count }
@@ -198,11 +200,13 @@ export function editCount(
     }
   const applied = anchorAt === undefined ? applyPatch(count, patch, now) : putBack(count, patch, anchorAt, now)
   if (applied.violations !== undefined) return applied
-  const changed = Object.keys(applied.change?.after ?? {}).filter(
+  const changed = [...Object.keys(applied.change?.after ?? {}), ...regained].filter(
     (name): name is SettingName => name !== 'status' && SETTING_NAMES.includes(name as SettingName),
   )
   const wasDisabled = own.names.has('status') ? own.isDisabled : followed.state === 'disabled'
-  const isDisabled = changedStatus(patch.status, statusAt(before, now), wasDisabled)
+  const isDisabled = regained.includes('status')
+    ? (patch.status ?? settingsView(before).status) === 'disabled'
+    : changedStatus(patch.status, statusAt(before, now), wasDisabled)
   if (isDisabled !== undefined) changed.push('status')
   const names = new Set([...own.names].filter((name) => kept === undefined || isKept(name, kept)))
   for (const name of changed) for (const one of together(name)) names.add(one)
