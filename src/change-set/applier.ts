@@ -152,7 +152,7 @@ export class Applier<Q extends QuotaRow> {
     if (item.action === 'create') return { kind: 'delete', quotaId, version }
     if (item.action === 'delete') return { kind: 'restore', quotaId, version }
     const before = JSON.parse(item.before ?? '{}') as Record<string, unknown>
-    keepOverrides(before, JSON.parse(item.after ?? '{}') as Record<string, unknown>)
+    const regained = keepOverrides(before, JSON.parse(item.after ?? '{}') as Record<string, unknown>)
     const { value } = checkDto<SettingsPatchFields>(this.dependencies.kind.update, before, {
       from: 'body',
       now: () => 0,
@@ -166,6 +166,7 @@ export class Applier<Q extends QuotaRow> {
       patch: patchOf(value),
       version,
       overrides: value.overrides ?? undefined,
+      regained,
       anchorAt,
     }
   }
@@ -205,13 +206,15 @@ const RESET_STAYS = new ServiceError('change_set_state', 'A reset cannot be undo
 
 /**
  * Reverts overrides of a member's count: what the change made an override is given back instead of set, and what it
- * gave back is set, which makes it an override again.
+ * gave back becomes an override again, also if its value did not differ.
+ * @returns what becomes one again; undefined if the change did not change overrides
  */
-function keepOverrides(before: Record<string, unknown>, after: Record<string, unknown>): void {
+function keepOverrides(before: Record<string, unknown>, after: Record<string, unknown>): string[] | undefined {
   const [was, is] = [before['overrides'], after['overrides']]
-  if (!Array.isArray(was) || !Array.isArray(is)) return
+  if (!Array.isArray(was) || !Array.isArray(is)) return undefined
   for (const name of is as string[]) if (!was.includes(name)) Reflect.deleteProperty(before, name)
   before['overrides'] = (was as string[]).filter((name) => is.includes(name))
+  return (was as string[]).filter((name) => !is.includes(name))
 }
 
 function versionIn({ body }: Answer): number {

@@ -1,8 +1,13 @@
 import type { Instant } from '../common/instant.js'
-import { isCap, type Limits } from './cap.js'
+import { isCap, type Limits, MAX_LIVE_CAPS } from './cap.js'
 import { byDrawDown } from './draw-down.js'
 import { isFollowed } from './follow.js'
 import { isActive, type QuotaState } from './quota.js'
+
+/** The maximum number of groups in a chain (contract, §13). */
+export const MAX_LEVELS = 3
+/** The maximum number of caps in force for an owner: its own, and those of each group or its counts of them. */
+export const MAX_CAPS_IN_FORCE = MAX_LIVE_CAPS * (1 + MAX_LEVELS)
 
 /**
  * What is in force for an owner over its chain (contract, §13): its payers in paying order, the owner's own in

@@ -287,6 +287,26 @@ describe('a count', () => {
     }
   })
 
+  it('regains overrides whose values are those of the quota that it follows', () => {
+    const followed = followedQuota(2)
+    const count = newCount(followed)
+    editCount(count, followed, true, { patch: { status: 'disabled', total: 50, cycleUnit: 'week' } }, NOW)
+    const own = ['cycle_reset_at', 'cycle_time_zone', 'cycle_unit', 'status', 'total']
+    applyPatch(followed, { status: 'disabled', total: 50, cycleUnit: 'week' }, NOW)
+    follow(count, followed, true, NOW)
+    const overridden = { ...count }
+    expect(editCount(count, followed, true, { patch: {}, overrides: [] }, NOW)).toEqual({
+      change: { before: { overrides: own }, after: { overrides: [] } },
+    })
+    expect(editCount(count, followed, true, { patch: {}, overrides: [], regained: own }, NOW)).toEqual({
+      change: { before: { overrides: [] }, after: { overrides: own } },
+    })
+    expect(count).toEqual(overridden)
+    applyPatch(followed, { status: 'active', total: 100 }, NOW)
+    follow(count, followed, true, NOW)
+    expect([count.state, count.total]).toEqual(['disabled', 50])
+  })
+
   it('arms thresholds again that an edited total no longer reaches', () => {
     const followed = followedQuota(1)
     const count = newCount(followed)
@@ -294,6 +314,32 @@ describe('a count', () => {
     applyPatch(followed, { total: 200 }, NOW)
     follow(count, followed, true, NOW)
     expect(count.passed).toBeNull()
+  })
+
+  it('stays in a cycle that has begun by a clock which is ahead, and goes on in it when the others arrive there', () => {
+    const stored = followedQuota(2)
+    const count = newCount(stored)
+    use(count, 30, NOW)
+    const reset = NOW + 6 * HOUR
+    const follows = (now: Instant): void => {
+      // Nothing writes the followed quota: each instance rolls it by its own clock.
+      const followed = { ...stored }
+      roll(followed, now)
+      follow(count, followed, true, now)
+    }
+    follows(reset + 1)
+    use(count, 60, reset + 1)
+    const begun = { used: 60, cycleSeq: 1, cycleEndsAt: reset + DAY, countBeganAt: reset }
+    for (const now of [reset - 1, reset, reset + 1, reset - 5_000, reset + DAY - 1]) {
+      follows(now)
+      expect(count).toMatchObject(begun)
+    }
+    // An edit by a clock that is behind does not end that cycle either, but it says when it ends.
+    applyPatch(stored, { cycleResetAt: reset + 2 * DAY }, reset - 1)
+    follows(reset - 1)
+    expect(count).toMatchObject({ ...begun, cycleEndsAt: reset + 2 * DAY })
+    follows(reset + 2 * DAY)
+    expect(count).toMatchObject({ used: 0, cycleSeq: 2, countBeganAt: reset + 2 * DAY })
   })
 
   it('does not exist before the first consume, nor again after it was deleted', () => {

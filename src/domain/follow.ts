@@ -2,6 +2,7 @@ import type { Instant } from '../common/instant.js'
 import {
   beginCount,
   CYCLE_QUOTA,
+  firstReset,
   isActive,
   type QuotaState,
   roll,
@@ -123,14 +124,23 @@ export function follow(count: QuotaState, followed: QuotaState, isInChain: boole
   const { total } = count
   takeSettings(count, followed, names)
   count.followedEndsAt = followed.expireAt
-  if (count.countBeganAt !== followed.countBeganAt && followsPeriod(count, names)) {
-    beginCount(count)
-    count.countBeganAt = followed.countBeganAt
-  }
+  if (followsPeriod(count, names)) followPeriod(count, followed)
   // Its own cycle, or the slots that have left a window.
   if (names.has('cycle_unit') || count.window !== null) roll(count, now)
   if (count.total !== total) armUnreached(count)
   count.state = stateOf(count, followed, isInChain, isDisabled, now)
+}
+
+/**
+ * Begins a new count if that of the followed quota began later. An earlier one is that of a clock which is behind the
+ * one by which the count has rolled: the count stays in its cycle, since cycles never roll back.
+ */
+function followPeriod(count: QuotaState, { countBeganAt }: QuotaState): void {
+  const [began, followedBegan] = [count.countBeganAt ?? 0, countBeganAt ?? 0]
+  if (began < followedBegan) {
+    beginCount(count)
+    count.countBeganAt = countBeganAt
+  } else if (began > followedBegan) count.cycleEndsAt = firstReset(count, began)
 }
 
 /** Does a new count begin when that of the followed quota does? */
@@ -162,6 +172,8 @@ export interface CountEdit {
   readonly patch: SettingsPatch
   /** The settings that stay its own; those of its overrides that are missing are given back. Undefined: all. */
   readonly overrides?: readonly string[] | undefined
+  /** The settings that become its own again by a revert, also with the values that are shown. */
+  readonly regained?: readonly string[] | undefined
   /** As for `putBack`. */
   readonly anchorAt?: Instant | undefined
 }
@@ -176,7 +188,7 @@ export function editCount(
   count: QuotaState,
   followed: QuotaState,
   isInChain: boolean,
-  { patch, overrides: kept, anchorAt }: CountEdit,
+  { patch, overrides: kept, regained = [], anchorAt }: CountEdit,
   now: Instant,
 ): Applied {
   const before = { ...count }
@@ -188,11 +200,13 @@ export function editCount(
     }
   const applied = anchorAt === undefined ? applyPatch(count, patch, now) : putBack(count, patch, anchorAt, now)
   if (applied.violations !== undefined) return applied
-  const changed = Object.keys(applied.change?.after ?? {}).filter(
+  const changed = [...Object.keys(applied.change?.after ?? {}), ...regained].filter(
     (name): name is SettingName => name !== 'status' && SETTING_NAMES.includes(name as SettingName),
   )
   const wasDisabled = own.names.has('status') ? own.isDisabled : followed.state === 'disabled'
-  const isDisabled = changedStatus(patch.status, statusAt(before, now), wasDisabled)
+  const isDisabled = regained.includes('status')
+    ? (patch.status ?? settingsView(before).status) === 'disabled'
+    : changedStatus(patch.status, statusAt(before, now), wasDisabled)
   if (isDisabled !== undefined) changed.push('status')
   const names = new Set([...own.names].filter((name) => kept === undefined || isKept(name, kept)))
   for (const name of changed) for (const one of together(name)) names.add(one)

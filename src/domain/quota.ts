@@ -98,7 +98,7 @@ export interface QuotaState {
   overrides: string | null
   /**
    * When the present count of a quota that counts follow began: its creation, its last reset, or the last change of its
-   * window. A count with another value has to begin anew (`follow`). Null for other quotas.
+   * window. A count with an earlier value has to begin anew (`follow`). Null for other quotas.
    */
   countBeganAt: Instant | null
   createdAt: Instant

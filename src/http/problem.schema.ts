@@ -1,6 +1,6 @@
 import { getSchemaPath } from '@nestjs/swagger'
 import type { ErrorCode } from '../common/service-error.js'
-import { MAX_LIVE_CAPS } from '../domain/cap.js'
+import { MAX_CAPS_IN_FORCE } from '../domain/chain.js'
 import { MAX_AMOUNT, MAX_QUOTAS_SHOWN } from '../domain/quota.js'
 import { integerSchema } from './field.decorator.js'
 import { CapDto, FieldErrorDto, RefusingQuotaDto } from './problem.dto.js'
@@ -41,7 +41,7 @@ const MEMBERS: Partial<Record<ErrorCode, Record<string, Schema>>> = {
     caps: {
       type: 'array',
       items: { $ref: getSchemaPath(CapDto) },
-      maxItems: MAX_LIVE_CAPS,
+      maxItems: MAX_CAPS_IN_FORCE,
       description:
         'The enforce caps that refuse the request, by id; empty if only the units of the quotas are insufficient.',
     },

@@ -5,13 +5,16 @@ export const NO_CAPS: readonly CapCount[] = []
 /** An operation that no cap would have refused. */
 export const NONE_REFUSING: readonly number[] = []
 
+/** The maximum number of caps in a text: one takes at most 29 of the column's 600 characters. */
+export const MAX_CAPS_IN_TEXT = 20
+
 /** Marks an `observe` cap that would have refused. */
 const WOULD_REFUSE = '!'
 
 /**
  * Formats the caps that counted a plain consume, for its act: ` 9:0 10:14!`. Each has a blank, its id, a colon and the
- * number of its count, and a `!` if it would have refused. The longest text has 560 characters.
- * @param caps ids ascending
+ * number of its count, and a `!` if it would have refused.
+ * @param caps ids ascending, at most MAX_CAPS_IN_TEXT
  * @param wouldRefuse ids of those that would have refused
  * @returns null for none
  */

@@ -30,6 +30,8 @@ export type Command =
       readonly version: number | undefined
       /** The settings of a member's count that stay its own; undefined: those that are. */
       readonly overrides?: readonly string[] | undefined
+      /** The settings of a member's count that a revert makes its own again, also with the values that are shown. */
+      readonly regained?: readonly string[] | undefined
       /** The cycle's anchor before a change that is reverted; undefined if it does not change or follows the patch. */
       readonly anchorAt?: Instant | undefined
     }
@@ -159,7 +161,14 @@ const PARTS: { readonly [K in Command['kind']]: Parts<Omit<Extract<Command, { ki
     settings: present,
     place: (place) => (place === undefined ? [] : [place.groupId, place.per]),
   },
-  update: { quotaId: itself, patch: leftOut, version: leftOut, overrides: leftOut, anchorAt: leftOut },
+  update: {
+    quotaId: itself,
+    patch: leftOut,
+    version: leftOut,
+    overrides: leftOut,
+    regained: leftOut,
+    anchorAt: leftOut,
+  },
   delete: { quotaId: itself, version: leftOut },
   restore: { quotaId: itself, version: leftOut },
   reset: { quotaId: itself, version: orNull },

@@ -291,12 +291,15 @@ export class GroupStore<Q extends QuotaRow> {
         `AND ${quota.column('overrides')} <> '' AND ${quota.column('state')} <> 'expired'`,
       quotaIds,
     )
-    if (rows.length === 0) return
     const ids = rows.map((row) => Number(row['id'])).sort((a, b) => a - b)
-    await transaction.execute(
-      `UPDATE ${quota.table} SET ${quota.column('copiesVersion')} = 0 WHERE ${quota.column('id')} IN (${placeholders(ids)})`,
-      ids,
-    )
+    // One change set may have given 100,000 counts settings of their own.
+    for (let start = 0; start < ids.length; start += OUTDATED_AT_ONCE) {
+      const part = ids.slice(start, start + OUTDATED_AT_ONCE)
+      await transaction.execute(
+        `UPDATE ${quota.table} SET ${quota.column('copiesVersion')} = 0 WHERE ${quota.column('id')} IN (${placeholders(part)})`,
+        part,
+      )
+    }
   }
 
   /** Writes the state of the chains. The transaction holds the gate exclusively. */
@@ -364,6 +367,9 @@ export class GroupChains<Q extends QuotaRow> {
     return chain
   }
 }
+
+/** The maximum number of counts that one statement makes outdated: SQLite accepts 32,766 placeholders. */
+const OUTDATED_AT_ONCE = 10_000
 
 /** The maximum number of chains in memory. */
 const MAX_CHAINS = 100_000

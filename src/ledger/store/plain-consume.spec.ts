@@ -2,6 +2,7 @@ import { describe, expect, it } from '@jest/globals'
 import fc from 'fast-check'
 import type { CapCount } from '../../domain/cap.js'
 import { type Act, requestColumns } from '../rows/act.entity.js'
+import { capsText, MAX_CAPS_IN_TEXT } from '../rows/counted-caps.js'
 import type { AnyChannel } from '../rows/channel.js'
 import { storedJson } from '../rows/stored-json.js'
 import { operationView } from './answers.js'
@@ -26,11 +27,11 @@ interface Paid {
 
 const id = fc.integer({ min: 1, max: Number.MAX_SAFE_INTEGER })
 
-/** Up to 16 caps, ids ascending, and which of them would have refused. */
+/** As many caps as a text may hold, ids ascending, and which of them would have refused. */
 const counted = fc
-  .uniqueArray(fc.tuple(id, fc.oneof(fc.nat(), fc.constant(Number.MAX_SAFE_INTEGER)), fc.boolean()), {
+  .uniqueArray(fc.tuple(id, fc.oneof(fc.nat(), fc.constant(2 ** 31 - 1)), fc.boolean()), {
     selector: ([quotaId]) => quotaId,
-    maxLength: 16,
+    maxLength: MAX_CAPS_IN_TEXT,
   })
   .map((all) => all.sort(([a], [b]) => a - b))
   .map((all) => ({
@@ -132,6 +133,20 @@ describe('a plain consume', () => {
     expect(isPlain({ ...entry, allocations: [...entry.allocations, part] })).toBe(false)
     expect(isPlain({ ...entry, row: { ...entry.row, refunded: 1 } })).toBe(false)
     expect(isPlain({ ...entry, row: { ...entry.row, kind: 'reserve', state: 'reserved' } })).toBe(false)
+  })
+
+  it('was counted by no more caps than their text holds, of the up to 64 of a chain', () => {
+    const { entry } = consume(SOME)
+    const caps = Array.from({ length: MAX_CAPS_IN_TEXT }, (_, n) => {
+      return { quotaId: Number.MAX_SAFE_INTEGER - n, cycleSeq: 2 ** 31 - 1 }
+    })
+    const longest = capsText(
+      caps,
+      caps.map(({ quotaId }) => quotaId),
+    )
+    expect(longest?.length).toBe(580)
+    expect(isPlain({ ...entry, caps })).toBe(true)
+    expect(isPlain({ ...entry, caps: [...caps, { quotaId: 1, cycleSeq: 0 }] })).toBe(false)
   })
 
   it('is not any other act', () => {

@@ -1,22 +1,23 @@
 import { type Act, type ActRow, requestColumns } from '../rows/act.entity.js'
 import type { AnyChannel } from '../rows/channel.js'
-import { capsOf, capsText, NO_CAPS, NONE_REFUSING, refusingIn } from '../rows/counted-caps.js'
+import { capsOf, capsText, MAX_CAPS_IN_TEXT, NO_CAPS, NONE_REFUSING, refusingIn } from '../rows/counted-caps.js'
 import { storedJson } from '../rows/stored-json.js'
 import { operationView } from './answers.js'
 import { hashRequest } from './command.js'
 import type { OperationEntry } from './working-set.js'
 
 /**
- * Is this a plain consume: a consume that one quota paid, the owner's or a group's, without a refund? Most operations
- * are plain consumes, so they are stored as one row, that of their act. Everything else is derived from it: the
- * operation, its one allocation, the answer byte for byte, and the hash of the request. Each cap of a group has a row
- * in addition, that of its allocation: nothing else leads from the cap to the acts of all its members.
+ * Is this a plain consume: a consume that one quota paid, the owner's or a group's, without a refund, and that no more
+ * caps counted than their text holds? Most operations are plain consumes, so they are stored as one row, that of their
+ * act. Everything else is derived from it: the operation, its one allocation, the answer byte for byte, and the hash of
+ * the request. Each cap of a group has a row in addition, that of its allocation: nothing else leads from the cap to the
+ * acts of all its members.
  *
  * A refund writes separate rows for the operation and its other allocations; the act does not change. Such rows take
  * precedence over the derived ones. See docs/decisions/0050-one-row-a-consume.md.
  */
-export function isPlain({ row, allocations }: OperationEntry): boolean {
-  return row.kind === 'consume' && row.refunded === 0 && allocations.length === 1
+export function isPlain({ row, allocations, caps = NO_CAPS }: OperationEntry): boolean {
+  return row.kind === 'consume' && row.refunded === 0 && allocations.length === 1 && caps.length <= MAX_CAPS_IN_TEXT
 }
 
 /** The one row of a plain consume. */

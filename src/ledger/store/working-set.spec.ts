@@ -159,4 +159,22 @@ describe('what is in force for the members of a group', () => {
     workingSet.markEdited(shared)
     expect(payers()).toEqual([0, 0])
   })
+
+  it('passes thresholds by the settings that an edit has just given to their counts', () => {
+    const workingSet = new WorkingSet<QuotaRow>(NOW)
+    const ofGroup = { groupId: 5, per: 'member', thresholds: '50', countBeganAt: 0, copiesVersion: 1 } as const
+    const followed = quota({ ...ofGroup, ownerId: groupOwner(5) })
+    const count = quota({ ...ofGroup, id: 2, follows: 1, overrides: '' })
+    workingSet.setChain(1, [5])
+    workingSet.addQuota(followed)
+    workingSet.addQuota(count)
+    const consumed = (amount: number): readonly QuotaRow[] => {
+      workingSet.applyAllocations([{ quotaId: 2, cycleSeq: 0, amount }], { used: 1 })
+      return workingSet.takeReached()
+    }
+    expect(consumed(1)).toEqual([])
+    followed.total = 4
+    workingSet.markEdited(followed)
+    expect(consumed(1)).toEqual([count])
+  })
 })

@@ -558,7 +558,11 @@ export class WorkingSet<Q extends QuotaRow> {
     this.editedQuotas.set(quota.id, quota)
     if (isFollowed(quota)) {
       quota.copiesVersion = (quota.copiesVersion ?? 0) + 1
-      for (const count of this.quotas.values()) if (count.follows === quota.id) this.follow(count)
+      for (const count of this.quotas.values()) {
+        if (count.follows !== quota.id) continue
+        this.follow(count)
+        this.passAt.delete(count.id)
+      }
     }
     this.passAt.delete(quota.id)
     this.watch(quota)

@@ -1,5 +1,6 @@
 import { ServiceError, validationFailed } from '../../common/service-error.js'
 import type { Transaction } from '../../database/transaction-runner.js'
+import { MAX_LEVELS } from '../../domain/chain.js'
 import { storedForSearch } from '../../domain/label.js'
 import { formatInstant } from '../../common/instant.js'
 import type { ChangeAction } from '../rows/change.entity.js'
@@ -14,9 +15,6 @@ import type { GroupStore } from '../store/group-store.js'
 import type { LockedOwner } from '../store/ledger-store.js'
 import type { WorkingSet } from '../store/working-set.js'
 import { actOf, changeOf } from './judge.js'
-
-/** The maximum number of groups in a chain (contract, §13). */
-export const MAX_LEVELS = 3
 
 type Of<K extends GroupCommand['kind']> = Extract<GroupCommand, { kind: K }>
 
@@ -68,6 +66,9 @@ export class GroupActs<Q extends QuotaRow> {
     await this.checkName(draft)
     this.checkDefault(draft)
     const group = { ...draft, id: await this.store.insertGroup(this.transaction, draft) }
+    const { defaultGroupId, chainsVersion } = this.gate
+    // From the first group on, batches remember the groups of owners.
+    if (chainsVersion === 0) await this.store.setGate(this.transaction, { defaultGroupId, chainsVersion: 1 })
     if (isDefault) await this.setDefault(group.id, parentId)
     return this.recorded({ ...request, ownerId: groupOwner(group.id) }, group, 'create', {}, settingsOf(group))
   }
@@ -148,7 +149,8 @@ export class GroupActs<Q extends QuotaRow> {
 
   /** @param parentId the group above the one that becomes the default group, or was it */
   private async setDefault(defaultGroupId: number | null, parentId: number | null): Promise<void> {
-    await this.store.setGate(this.transaction, { ...this.gate, defaultGroupId })
+    const chainsVersion = Math.max(1, this.gate.chainsVersion)
+    await this.store.setGate(this.transaction, { defaultGroupId, chainsVersion })
     await this.outdateCounts(parentId)
   }
 

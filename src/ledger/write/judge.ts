@@ -156,12 +156,12 @@ export class Judge<Q extends QuotaRow> {
   }
 
   /** Applies an update to a copy of a quota. */
-  private apply(quota: Q, { patch, overrides, anchorAt }: Of<'update'>): Applied {
+  private apply(quota: Q, { patch, overrides, regained, anchorAt }: Of<'update'>): Applied {
     const { workingSet } = this
     const { now } = workingSet
     if (quota.follows !== null) {
       const followed = workingSet.followedBy(quota)
-      return editCount(quota, followed, workingSet.isInChain(quota), { patch, overrides, anchorAt }, now)
+      return editCount(quota, followed, workingSet.isInChain(quota), { patch, overrides, regained, anchorAt }, now)
     }
     if (overrides !== undefined && overrides.length > 0)
       return { violations: [{ field: 'overrides', message: "belongs to a member's count; leave it out or null" }] }
