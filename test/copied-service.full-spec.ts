@@ -273,7 +273,7 @@ describe(`a copy from SQLite to ${OTHER.name} and back`, () => {
   })
 })
 
-/** Four values of a column that differ, the extremes among them. */
+/** Four values of a column, the extremes among them; they differ where the column may be in a key. */
 function extremesOf(column: Column, one: number): string | Buffer {
   const { type, length, charset, isGenerated, databaseName } = column
   if (type === 'datetime')
@@ -301,8 +301,13 @@ function extremesOf(column: Column, one: number): string | Buffer {
     const most = many.repeat(type === 'text' ? Math.floor(size / Buffer.byteLength(many)) : size)
     return ['', whole, most, column.isPrimary ? 'A' : `a${' '.repeat(size - 1)}`][one]!
   }
-  if (type === 'tinyint' || type === 'smallint')
-    return { tinyint: ['-128', '0', '1', '127'], smallint: ['-32768', '-1', '0', '32767'] }[type][one]!
+  if (type === 'simple-enum') return String(column.enum!.at([0, -1, 1, -2][one]!))
+  if (type === 'tinyint' || type === 'smallint' || type === 'int')
+    return {
+      tinyint: ['-128', '0', '1', '127'],
+      smallint: ['-32768', '-1', '0', '32767'],
+      int: ['-2147483648', '-1', '0', '2147483647'],
+    }[type][one]!
   const counted = isGenerated || ['used', 'reserved', 'total'].includes(databaseName)
   return [counted ? '1' : '-9223372036854775808', '2', '9007199254740993', '9223372036854775806'][one]!
 }

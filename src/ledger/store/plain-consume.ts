@@ -10,8 +10,8 @@ import type { OperationEntry } from './working-set.js'
  * Is this a plain consume: a consume that one quota paid, the owner's or a group's, without a refund, and that no more
  * caps counted than their text holds? Most operations are plain consumes, so they are stored as one row, that of their
  * act. Everything else is derived from it: the operation, its one allocation, the answer byte for byte, and the hash of
- * the request. Each cap of a group has a row in addition, that of its allocation: nothing else leads from the cap to the
- * acts of all its members.
+ * the request. Each cap of a group has a row in addition, that of its allocation: nothing else leads from the cap to
+ * the acts of all its members.
  *
  * A refund writes separate rows for the operation and its other allocations; the act does not change. Such rows take
  * precedence over the derived ones. See docs/decisions/0050-one-row-a-consume.md.
