@@ -178,7 +178,8 @@ export class Delivery {
           found.heldUntil = clock.now() + LEASE_MS
           await store.save(transaction, found)
         },
-        (found) => found.holder === row.holder,
+        // Its holder may have renewed it since it was read.
+        (found) => leaseFor(registry.id, found, clock.now(), LEASE_MS) !== 'taken',
       )
     } else this.held = state === 'held'
     if (this.inFlight.size === 0 && this.ended.length === 0) this.failuresInRow = row.failuresInRow
