@@ -1,4 +1,4 @@
-import { type Dialect, placeholders } from '../../database/row-codec.js'
+import { type Dialect, placeholders, type Scalar } from '../../database/row-codec.js'
 import type { Statement, Transaction } from '../../database/transaction-runner.js'
 import { storedForSearch } from '../../domain/label.js'
 import { SETTING_COLUMNS } from '../../domain/settings.js'
@@ -24,6 +24,12 @@ export interface GroupWanted {
 
 /** The columns of a count that are copies of the quota that it follows. */
 const COPIED = [...SETTING_COLUMNS, 'labelSearch', 'state', 'copiesVersion'] as const
+
+/**
+ * Those that, with `cycleSeq`, change where a count begins anew: it begins with what the followed quota has, whose
+ * counters are always 0.
+ */
+const BEGUN = ['used', 'reserved', 'holdDueAt', 'passed', 'window', 'countBeganAt'] as const
 
 /** The statements on groups and their members. */
 export class GroupStore<Q extends QuotaRow> {
@@ -62,8 +68,9 @@ export class GroupStore<Q extends QuotaRow> {
   }
 
   /**
-   * Writes the settings of followed quotas into counts that have none of their own, and in which no new count begins
-   * and no threshold is passed: one statement for many. To the others applies `follow`, count by count.
+   * Writes the settings of followed quotas into counts that have none of their own, and that pass no threshold by them:
+   * one statement for many. One more is for those that begin anew, since they were not used in the present cycle, or a
+   * window has changed. To the others applies `follow`, count by count.
    * @param from how many such counts to leave out, since other instances look for them, too
    * @returns how many were written; those of owners whom another session keeps locked are not
    */
@@ -72,12 +79,11 @@ export class GroupStore<Q extends QuotaRow> {
     const { dialect } = transaction
     const c = (property: keyof QuotaRow): string => `c.${quota.column(property)}`
     const isSame = dialect === 'mysql' ? '<=>' : 'IS'
-    const isPlain = (began: string): string =>
-      `${c('overrides')} = '' AND ${c('passed')} IS NULL AND ${c('countBeganAt')} ${isSame} ${began}`
     const { table, where } = this.copiesBehind(dialect)
     const rows = await transaction.rows(
       `SELECT ${c('id')} AS id, ${c('ownerId')} AS owner_id, ${c('follows')} AS follows FROM ${table} ` +
-        `${where} AND ${isPlain(`f.${quota.column('countBeganAt')}`)} LIMIT ${limit} OFFSET ${from}`,
+        `${where} AND ${c('overrides')} = '' AND (${c('passed')} IS NULL OR ${c('countBeganAt')} < f.${quota.column('countBeganAt')}) ` +
+        `LIMIT ${limit} OFFSET ${from}`,
     )
     if (rows.length === 0) return 0
     const counts = rows.map((row) => ({
@@ -86,7 +92,7 @@ export class GroupStore<Q extends QuotaRow> {
       follows: Number(row['follows']),
     }))
     // Before the chains: a chain that changes meanwhile makes these settings outdated.
-    const followed = await this.store.quotasById(transaction, [...new Set(counts.map(({ follows }) => follows))])
+    const quotas = await this.store.quotasById(transaction, [...new Set(counts.map(({ follows }) => follows))])
     const owners = this.store.ownerRows(
       dialect,
       [...new Set(counts.map(({ ownerId }) => ownerId))],
@@ -95,27 +101,32 @@ export class GroupStore<Q extends QuotaRow> {
     const locked = lockedOwners(await transaction.rows(owners.sql, owners.values))
     const chains = await this.chainsOf(transaction, [...locked.keys()])
     let written = 0
-    for (const quotaOfGroup of followed) {
-      const { id, groupId, countBeganAt } = quotaOfGroup
+    for (const quotaOfGroup of quotas) {
+      const { id, groupId } = quotaOfGroup
       const ids = counts
         .filter(({ follows, ownerId }) => follows === id && chains.get(ownerId)?.includes(groupId ?? 0) === true)
         .map((count) => count.id)
+      if (ids.length === 0) continue
       roll(quotaOfGroup, now)
-      if (ids.length === 0 || quotaOfGroup.countBeganAt !== countBeganAt) continue
       const state = quotaOfGroup.deletedAt === null ? statusAt(quotaOfGroup, now) : 'left'
       const passAt = nextPassAt({ ...quotaOfGroup, passed: null })
       const copy = { ...quotaOfGroup, labelSearch: storedForSearch(quotaOfGroup.label), state }
-      const { affected } = await transaction.execute(
-        `UPDATE ${quota.table} AS c SET ${COPIED.map((property) => `${quota.column(property)} = ?`).join(', ')} ` +
-          `WHERE ${c('id')} IN (${placeholders(ids)}) AND ${isPlain('?')} AND ${c('used')} < ?`,
-        [
-          ...COPIED.map((property) => quota.bind(property, copy[property])),
-          ...ids,
-          quota.bind('countBeganAt', countBeganAt),
-          Math.min(passAt, Number.MAX_SAFE_INTEGER),
-        ],
+      const set = (properties: readonly (keyof QuotaRow)[]): string =>
+        properties.map((property) => `${quota.column(property)} = ?`).join(', ')
+      const values = (properties: readonly (keyof QuotaRow)[]): Scalar[] =>
+        properties.map((property) => quota.bind(property, copy[property]))
+      const these = `WHERE ${c('id')} IN (${placeholders(ids)}) AND ${c('overrides')} = '' AND ${c('countBeganAt')}`
+      const began = quota.bind('countBeganAt', quotaOfGroup.countBeganAt)
+      const goingOn = await transaction.execute(
+        `UPDATE ${quota.table} AS c SET ${set(COPIED)} ${these} ${isSame} ? AND ${c('passed')} IS NULL AND ${c('used')} < ?`,
+        [...values(COPIED), ...ids, began, Math.min(passAt, Number.MAX_SAFE_INTEGER)],
       )
-      written += affected
+      const seq = quota.column('cycleSeq')
+      const begun = await transaction.execute(
+        `UPDATE ${quota.table} AS c SET ${set([...COPIED, ...BEGUN])}, ${seq} = ${seq} + 1 ${these} < ?`,
+        [...values([...COPIED, ...BEGUN]), ...ids, began],
+      )
+      written += goingOn.affected + begun.affected
     }
     return written
   }
