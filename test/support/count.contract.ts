@@ -523,6 +523,25 @@ export function countContract(api: ChannelApi, app: () => TestApp): void {
       expect(await copied()).toBe(1)
     })
 
+    it('begins anew together with others, with an edit after a reset', async () => {
+      const group = await made()
+      const followed = await daily(group)
+      for (const amount of [10, 20]) await used(await member(group), amount)
+      app().clock.pass(2 * DAY)
+      await edit(followed.id, { total: 50 })
+      const { store } = ledgerOf(app(), api)
+      const written = await app()
+        .app.get(TransactionRunner)
+        .write((transaction) => new GroupStore(store).copySettings(transaction, app().clock.now(), 500, 0))
+      expect(written).toBe(2)
+      const listed = await countsOf(followed.id)
+      expect(listed.map(({ used, total }) => [used, total])).toEqual([
+        [0, 50],
+        [0, 50],
+      ])
+      expect(listed).toEqual(await Promise.all(listed.map(({ id }) => get(id))))
+    })
+
     it('is listed as it is read, after every edit of what it follows', async () => {
       const group = await made()
       const cap = { quota_type: 3, expire_at: null, window_seconds: 3600, cap: 'enforce' }
