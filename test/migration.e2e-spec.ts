@@ -85,7 +85,8 @@ alwaysOnEveryStore('migrations', (kind) => {
       const rows: Record<string, unknown>[] = await source.query(`SELECT * FROM ${table}`)
       told.push([
         table,
-        made,
+        // MySQL leaves out a character set that a column has from its table, until a text names it.
+        made.map((row) => JSON.parse(JSON.stringify(row).replaceAll(' CHARACTER SET utf8mb4 COLLATE', ' COLLATE'))),
         rows.map((row) => Object.values(row).filter((value) => value !== source.options.database)),
       ])
     }
