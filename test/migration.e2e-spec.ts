@@ -4,6 +4,7 @@ import { dataSourceOptions } from '../src/database/data-source-options.js'
 import { createChannel, dropChannel } from '../src/database/migrations/1796000000000-baseline.js'
 import { migrate, migrateBack, migrationStates } from '../src/database/migrate.js'
 import { ENTITIES } from '../src/entities.js'
+import { ACT_KINDS } from '../src/ledger/rows/act.entity.js'
 import { CHANGE_ACTIONS } from '../src/ledger/rows/change.entity.js'
 import { CYCLE_UNITS } from '../src/domain/cycle.js'
 import { alwaysOnEveryStore, type Store } from './support/store.js'
@@ -195,6 +196,7 @@ alwaysOnEveryStore('migrations', (kind) => {
           'WHERE table_schema = DATABASE() AND character_maximum_length IS NOT NULL',
       )
       for (const [column, words] of [
+        ['act.kind', ACT_KINDS],
         ['change.action', CHANGE_ACTIONS],
         ['quota.cycle_unit', CYCLE_UNITS],
       ] as const)

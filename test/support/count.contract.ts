@@ -225,7 +225,8 @@ export function countContract(api: ChannelApi, app: () => TestApp): void {
       expect(Object.keys(brokenFields(await put(id, { status: 'left' })))).toEqual(['status'])
     })
 
-    it('changes its own status even while another one is shown', async () => {
+    /** A count that was disabled itself, and whose owner then moved to another group. */
+    const disabledAndLeft = async () => {
       const [group, elsewhere] = [await made(), await made()]
       const followed = await each(group)
       const owner = await member(group)
@@ -233,6 +234,11 @@ export function countContract(api: ChannelApi, app: () => TestApp): void {
       const { id } = await countOf(followed.id)
       await edit(id, { status: 'disabled' })
       await join(elsewhere, owner)
+      return { group, followed, owner, id }
+    }
+
+    it('changes its own status even while another one is shown', async () => {
+      const { group, followed, owner, id } = await disabledAndLeft()
       expect(await edit(id, { status: 'active' })).toMatchObject({ status: 'left', overrides: ['status'], version: 3 })
       await join(group, owner)
       await used(owner, 1)
@@ -568,13 +574,7 @@ export function countContract(api: ChannelApi, app: () => TestApp): void {
     })
 
     it('gets its own status back by a revert, even while it has left', async () => {
-      const [group, elsewhere] = [await made(), await made()]
-      const followed = await each(group)
-      const owner = await member(group)
-      await used(owner, 1)
-      const { id } = await countOf(followed.id)
-      await edit(id, { status: 'disabled' })
-      await join(elsewhere, owner)
+      const { group, owner, id } = await disabledAndLeft()
       const set = await sets.applied(await sets.madeSet({ [api.owner]: owner }, { update: { overrides: [] } }))
       expect(await get(id)).toMatchObject({ status: 'left', overrides: [] })
       expect((await sets.reverted(set)).counts).toMatchObject({ reverted: 1 })
