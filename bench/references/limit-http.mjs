@@ -12,7 +12,7 @@ import { loadConfig } from '../../dist/src/config/config.js'
 import { migrate } from '../../dist/src/database/migrate.js'
 import { ENTITIES } from '../../dist/src/entities.js'
 import { NativeExpressAdapter } from '../../dist/src/http/express.adapter.js'
-import { MAIL_API } from '../../dist/src/mail-quota/mail.channel.js'
+import { MailConsume } from '../../dist/src/mail-quota/mail-usage.dto.js'
 import { ServiceLogger } from '../../dist/src/operations/service-logger.js'
 import { Stdout } from '../../dist/src/operations/stdout.js'
 
@@ -30,7 +30,7 @@ for (const [name, access] of [
   ['open', Public()],
 ]) {
   const descriptor = Object.getOwnPropertyDescriptor(Limit.prototype, name)
-  Reflect.defineMetadata('design:paramtypes', [MAIL_API.dto.Consume], Limit.prototype, name)
+  Reflect.defineMetadata('design:paramtypes', [MailConsume], Limit.prototype, name)
   Body()(Limit.prototype, name, 0)
   for (const decorate of [Post(name), HttpCode(200), access]) decorate(Limit.prototype, name, descriptor)
 }
