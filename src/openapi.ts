@@ -277,7 +277,11 @@ function example(code: ErrorCode): ServiceError {
     case 'nothing_to_reset':
       return new ServiceError(code, 'Quota 12 has no count of its own: each member has one.')
     case 'too_many_new_owners':
-      return new ServiceError(code, 'A principal brings in at most 10000 owners in an hour through the default group.')
+      return new ServiceError(
+        code,
+        'A principal brings in at most 10000 owners in an hour through the default group. ' +
+          'Check the number of this owner, or try again later.',
+      )
     case 'route_not_found':
       return routeNotFound('POST', '/api/v1/quota', '; did you mean POST /api/v1/quotas?')
     case 'method_not_allowed':

@@ -881,7 +881,9 @@ async function acquired({ granted }: Wait): Promise<void> {
 }
 
 function tooManyNewOwners(most: number): ServiceError {
-  const detail = `A principal brings in at most ${most} owners in an hour through the default group.`
+  const detail =
+    `A principal brings in at most ${most} owners in an hour through the default group. ` +
+    'Check the number of this owner, or try again later.'
   return new ServiceError('too_many_new_owners', detail)
 }
 
