@@ -90,6 +90,8 @@ export class Delivery {
   private failuresInRow = 0
   /** Did this instance have the lease in its last turn? */
   private held = false
+  /** The end of the lease, as of that turn: a turn may take longer, and so may the pause before it. */
+  private heldUntil: Instant = 0
   /** The start of the last turn, by `performance.now()`. */
   private turnedAt = -Infinity
   /** May there be more due deliveries than were read ahead? */
@@ -171,17 +173,19 @@ export class Delivery {
   private async lease(row: WebhookRow): Promise<boolean> {
     const { clock, registry, store } = this.parts
     const state = leaseFor(registry.id, row, clock.now(), LEASE_MS)
+    let { heldUntil } = row
     if (state === 'free') {
       this.held = await this.locked(
         async (transaction, found) => {
           found.holder = registry.id
-          found.heldUntil = clock.now() + LEASE_MS
+          heldUntil = found.heldUntil = clock.now() + LEASE_MS
           await store.save(transaction, found)
         },
         // Its holder may have renewed it since it was read.
         (found) => leaseFor(registry.id, found, clock.now(), LEASE_MS) !== 'taken',
       )
     } else this.held = state === 'held'
+    this.heldUntil = heldUntil ?? 0
     if (this.inFlight.size === 0 && this.ended.length === 0) this.failuresInRow = row.failuresInRow
     return this.held
   }
@@ -440,8 +444,9 @@ export class Delivery {
   }
 
   private beginReady(): void {
-    while (this.held && !this.stopped && this.sending < this.allowed) {
-      const endpoint = this.parts.registry.mine.get(this.name)
+    const { clock, registry } = this.parts
+    while (this.held && clock.now() < this.heldUntil && !this.stopped && this.sending < this.allowed) {
+      const endpoint = registry.mine.get(this.name)
       const next = this.ready.shift()
       if (endpoint === undefined || next === undefined) return
       void this.attempt(endpoint, next.delivery, next.message)
