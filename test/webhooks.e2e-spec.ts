@@ -315,6 +315,20 @@ onEveryStore('webhooks', (kind) => {
     expect(receiver.of(at)).toHaveLength(128)
   })
 
+  it('gets no message that was made for what it was before', async () => {
+    const { name, at } = await endpoint()
+    const held = await sixteenInFlight(name, at)
+    receiver.answers.delete(at)
+    hooks.list = [{ name, ...{ kind: 'slack', url: receiver.url(at) } }]
+    await take()
+    held.forEach((response) => response.writeHead(204).end())
+    await settled(name, { delivered: 128, waiting: 0 })
+    const later = receiver.of(at).slice(64 + 16)
+    expect(later.map(({ body }) => Object.keys(JSON.parse(body) as object))).toEqual(
+      Array.from({ length: 48 }, () => ['text']),
+    )
+  })
+
   it('keeps the previous endpoints if the file is invalid or incomplete', async () => {
     const { name, at } = await endpoint()
     for (const text of ['', '[{"name":', '{}', JSON.stringify([{ ...hooks.list[0], url: 'http://example.com' }])]) {

@@ -86,6 +86,8 @@ export class Delivery {
   private readonly task: PeriodicTask
   private readonly inFlight = new Map<string, AbortController>()
   private ready: { delivery: WebhookDeliveryRow; message: WebhookMessage }[] = []
+  /** The endpoint for which the messages that are ready were made. */
+  private readyFor: WebhookEndpoint | undefined
   private ended: Ended[] = []
   private failuresInRow = 0
   /** Did this instance have the lease in its last turn? */
@@ -437,7 +439,8 @@ export class Delivery {
 
   /** Sends due events, up to the allowed number of attempts. @param mayBeDue may any be due that are not read ahead? */
   private async begin(endpoint: WebhookEndpoint, mayBeDue: boolean): Promise<void> {
-    if (this.struggling) this.ready = []
+    // A changed file may want other messages.
+    if (this.struggling || this.readyFor !== endpoint) this.ready = []
     if (this.sending >= this.allowed) return
     if (this.ready.length === 0 && mayBeDue) await this.readAhead(endpoint, this.struggling)
     this.beginReady()
@@ -445,10 +448,11 @@ export class Delivery {
 
   private beginReady(): void {
     const { clock, registry } = this.parts
+    const endpoint = registry.mine.get(this.name)
+    if (endpoint === undefined || endpoint !== this.readyFor) return
     while (this.held && clock.now() < this.heldUntil && !this.stopped && this.sending < this.allowed) {
-      const endpoint = registry.mine.get(this.name)
       const next = this.ready.shift()
-      if (endpoint === undefined || next === undefined) return
+      if (next === undefined) return
       void this.attempt(endpoint, next.delivery, next.message)
     }
   }
@@ -470,7 +474,7 @@ export class Delivery {
   private async readAhead(endpoint: WebhookEndpoint, oldestOnly: boolean): Promise<void> {
     const { clock, feeds, store, transactions } = this.parts
     const now = clock.now()
-    this.ready = await transactions.read(async (transaction) => {
+    const ready = await transactions.read(async (transaction) => {
       const oldest = oldestOnly ? await store.oldest(transaction, this.name) : undefined
       const found = oldestOnly
         ? oldest === undefined || oldest.nextAt > now
@@ -500,6 +504,8 @@ export class Delivery {
         return [{ delivery, message: digestMessageOf(endpoint, { id: first.event.id, worst: shown, count, end }) }]
       })
     })
+    this.ready = ready
+    this.readyFor = endpoint
   }
 
   private async attempt(
