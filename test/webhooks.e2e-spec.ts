@@ -329,6 +329,25 @@ onEveryStore('webhooks', (kind) => {
     )
   })
 
+  it('gives up what is too old, but not by a time that is in doubt', async () => {
+    const { name, at } = await endpoint()
+    receiver.answers.set(at, status(500))
+    await happen(1)
+    await until('the first attempt', async () => (await shown(name)).last_attempt !== null)
+    receiver.answers.set(at, status(503))
+    app.clock.steadyMs = 0
+    app.clock.pass(31 * 86_400)
+    webhooks().wake()
+    const second = await until('the second attempt', async () => {
+      const { last_attempt: attempt, waiting, failed } = await shown(name)
+      return (attempt.status === 503 || failed > 0) && { waiting, failed }
+    })
+    expect(second).toEqual({ waiting: 1, failed: 0 })
+    app.clock.steadyMs = Infinity
+    webhooks().wake()
+    await settled(name, { waiting: 0, failed: 1 })
+  })
+
   it('keeps the previous endpoints if the file is invalid or incomplete', async () => {
     const { name, at } = await endpoint()
     for (const text of ['', '[{"name":', '{}', JSON.stringify([{ ...hooks.list[0], url: 'http://example.com' }])]) {
