@@ -4,6 +4,7 @@ import { TransactionRunner } from '../src/database/transaction-runner.js'
 import { TestApp, TOKENS } from './support/app.js'
 import { MAIL_API } from './support/channel-api.js'
 import { Collector, type SentSpan } from './support/collector.js'
+import { until } from './support/endpoints.js'
 import { bodyOf, fresh, ledgerOf, refusal } from './support/quota-api.js'
 import { it } from './support/scoped.js'
 import { forEveryChannel, type Store } from './support/store.js'
@@ -145,6 +146,26 @@ forEveryChannel('traces', (kind, channels) => {
         for (const statement of statements) expect(statement).toEqual([CLIENT, expect.stringMatching(/^SELECT /)])
       }
     })
+  })
+
+  it('contain nothing that the service does later in the background', async () => {
+    let traceId = ''
+    await traced(async (app, call) => {
+      const quota = { account_id: fresh(), quota_type: 1, total: 5, expire_at: app.clock.after(86_400) }
+      const created = await call('POST', MAIL_API.quotas, { body: quota })
+      traceId = created.traceId
+      const { id } = bodyOf(201, created.answer)
+      const { event } = ledgerOf(app, MAIL_API).store
+      const isNumbered = `SELECT 1 FROM ${event.table} WHERE ${event.column('quotaId')} = ? AND ${event.column('position')} IS NOT NULL`
+      // Its event gets a place by itself: nobody has asked for it.
+      await until('a place in the feed', async () => {
+        const found = await app.app.get(TransactionRunner).read((transaction) => transaction.rows(isNumbered, [id]))
+        return found.length > 0
+      })
+    })
+    const names = collector.of(traceId).map(({ name }) => name)
+    expect(names[0]).toBe(`POST ${MAIL_API.quotas}`)
+    expect(names.filter((name) => name.includes('mail_event_feed'))).toEqual([])
   })
 
   it('distinguish refusals from faults', async () => {

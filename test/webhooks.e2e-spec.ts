@@ -6,6 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, beforeEach, expect, it } from '@jest/globals'
 import { Webhook } from 'standardwebhooks'
 import { DataSource } from 'typeorm'
+import { TransactionRunner } from '../src/database/transaction-runner.js'
 import { TestApp } from './support/app.js'
 import { TestClock } from './support/clock.js'
 import { Endpoints, until } from './support/endpoints.js'
@@ -268,8 +269,8 @@ onEveryStore('webhooks', (kind) => {
     ])
   })
 
-  it('gets only attempts in flight after 410', async () => {
-    const { name, at } = await endpoint()
+  /** Has 64 events delivered, and sent again: sixteen wait for their answers, the others were read ahead. */
+  const sixteenInFlight = async (name: string, at: string): Promise<ServerResponse[]> => {
     const from = app.clock.after(0)
     await happen(64)
     await settled(name, { delivered: 64 })
@@ -278,11 +279,73 @@ onEveryStore('webhooks', (kind) => {
     app.clock.pass(1)
     expect(bodyOf(202, await does(name, 'replay', { from, to: app.clock.after(0) }))).toEqual({ events: 64 })
     await until('sixteen at a time', async () => held.length === 16)
+    return held
+  }
+
+  it('gets only attempts in flight after 410', async () => {
+    const { name, at } = await endpoint()
+    const held = await sixteenInFlight(name, at)
     receiver.answers.set(at, (response) => void held.push(response.writeHead(204).end()))
     held.forEach((response, n) => response.writeHead(n === 0 ? 410 : 204).end())
     await settled(name, { state: 'disabled' })
     // Some answers may be read before the first one.
     expect(held.length).toBeLessThan(24)
+  })
+
+  it('gets only attempts in flight once the lease has ended and cannot be renewed', async () => {
+    const { name, at } = await endpoint()
+    const held = await sixteenInFlight(name, at)
+    receiver.answers.delete(at)
+    let renewable = (): void => undefined
+    const locked = new Promise<void>((has) => {
+      void app.app.get(TransactionRunner).write(async (transaction) => {
+        await webhooks().store.one(transaction, name, true)
+        has()
+        await new Promise<void>((resolve) => (renewable = resolve))
+      })
+    })
+    await locked
+    app.clock.pass(11)
+    held.forEach((response) => response.writeHead(204).end())
+    await sleep(200)
+    renewable()
+    // Within the same turn of the event loop: nothing was sent before.
+    expect(receiver.of(at)).toHaveLength(64 + 16)
+    await settled(name, { delivered: 128, waiting: 0 })
+    expect(receiver.of(at)).toHaveLength(128)
+  })
+
+  it('gets no message that was made for what it was before', async () => {
+    const { name, at } = await endpoint()
+    const held = await sixteenInFlight(name, at)
+    receiver.answers.delete(at)
+    hooks.list = [{ name, ...{ kind: 'slack', url: receiver.url(at) } }]
+    await take()
+    held.forEach((response) => response.writeHead(204).end())
+    await settled(name, { delivered: 128, waiting: 0 })
+    const later = receiver.of(at).slice(64 + 16)
+    expect(later.map(({ body }) => Object.keys(JSON.parse(body) as object))).toEqual(
+      Array.from({ length: 48 }, () => ['text']),
+    )
+  })
+
+  it('gives up what is too old, but not by a time that is in doubt', async () => {
+    const { name, at } = await endpoint()
+    receiver.answers.set(at, status(500))
+    await happen(1)
+    await until('the first attempt', async () => (await shown(name)).last_attempt !== null)
+    receiver.answers.set(at, status(503))
+    app.clock.steadyMs = 0
+    app.clock.pass(31 * 86_400)
+    webhooks().wake()
+    const second = await until('the second attempt', async () => {
+      const { last_attempt: attempt, waiting, failed } = await shown(name)
+      return (attempt.status === 503 || failed > 0) && { waiting, failed }
+    })
+    expect(second).toEqual({ waiting: 1, failed: 0 })
+    app.clock.steadyMs = Infinity
+    webhooks().wake()
+    await settled(name, { waiting: 0, failed: 1 })
   })
 
   it('keeps the previous endpoints if the file is invalid or incomplete', async () => {

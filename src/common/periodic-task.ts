@@ -1,3 +1,4 @@
+import { AsyncResource } from 'node:async_hooks'
 import { Logger } from '@nestjs/common'
 import { RepeatedFailure } from './repeated-failure.js'
 
@@ -18,8 +19,11 @@ export type Run = (signal: AbortSignal) => Promise<number | void>
 /**
  * Work in the background that is repeated from the start of the application to its end. While the store is known to be
  * unavailable, it pauses: StoreWatch logs that. RepeatedFailure logs other failures; a metric counts those in a row.
+ *
+ * Its runs belong to no request, whoever asks for them: otherwise a request's trace would contain all later runs.
  */
 export class PeriodicTask {
+  private readonly scope = new AsyncResource('PeriodicTask')
   private readonly failure: RepeatedFailure
   private readonly stopping = new AbortController()
   private timer: NodeJS.Timeout | undefined
@@ -106,7 +110,7 @@ export class PeriodicTask {
   private async attempt(): Promise<Error | undefined> {
     let pauseMs = 0
     try {
-      pauseMs = (await this.work(this.signal)) ?? 0
+      pauseMs = (await this.scope.runInAsyncScope(async () => this.work(this.signal))) ?? 0
       this.failure.succeeded()
       return undefined
     } catch (error) {

@@ -155,4 +155,12 @@ describe('the file of webhooks', () => {
     )
     await rm(folder, { recursive: true })
   })
+
+  it.each(['name', 'url', 'from', 'to', 'time_zone'])('takes no object for a text: %s', (member) => {
+    const odd = { toString: 1, valueOf: 1 }
+    const kind = ['from', 'to', 'time_zone'].includes(member) ? 'mail' : 'webhook'
+    const entry = { name: 'ops', kind, [member]: member === 'to' ? [odd] : odd }
+    const { mistakes } = parseWebhooksFile(JSON.stringify([entry]))
+    expect(mistakes).toContainEqual(expect.stringMatching(new RegExp(`^WEBHOOKS_FILE, entry 1: ${member} must be`)))
+  })
 })

@@ -123,7 +123,7 @@ function readEndpoint(entry: unknown): { endpoint: WebhookEndpoint; mistakes: st
   if (typeof name !== 'string' || !ENDPOINT_NAME.test(name))
     mistakes.push('name must be 1 to 64 characters of A-Z a-z 0-9 . _ -')
   const base = {
-    name: String(name),
+    name: textOf(name),
     types: someOf(given, 'types', EVENT_TYPES, mistakes),
     channels: someOf(given, 'channels', CHANNEL_SCOPES, mistakes),
     ...readForPeople(kind === 'webhook' ? {} : given, mistakes),
@@ -142,12 +142,12 @@ function readHttp(
 ): Pick<HttpEndpoint, 'url' | 'secrets'> {
   if (typeof url !== 'string' || url.length > MAX_URL_LENGTH || !isSecureUrl(url))
     mistakes.push('url must begin with https://; http is for loopback alone')
-  if (kind !== 'webhook') return { url: String(url), secrets: [] }
+  if (kind !== 'webhook') return { url: textOf(url), secrets: [] }
   const keys = Array.isArray(secrets) ? secrets.map(readSecret) : []
   if (keys.length < 1 || keys.length > 2) mistakes.push('secrets must be an array of one or two')
   if (keys.includes(undefined))
     mistakes.push(`a secret must be whsec_ and ${MIN_SECRET_BYTES} to ${MAX_SECRET_BYTES} bytes in base64`)
-  return { url: String(url), secrets: keys.filter((key) => key !== undefined) }
+  return { url: textOf(url), secrets: keys.filter((key) => key !== undefined) }
 }
 
 function readMail(
@@ -155,7 +155,7 @@ function readMail(
   mistakes: string[],
 ): Pick<MailEndpoint, 'to' | 'from' | 'smtp'> {
   const recipients: unknown[] = Array.isArray(to) ? to : []
-  const different = new Set(recipients.map((one) => String(one).toLowerCase())).size === recipients.length
+  const different = new Set(recipients.map((one) => textOf(one).toLowerCase())).size === recipients.length
   if (recipients.length < 1 || recipients.length > MAX_RECIPIENTS || !different || !recipients.every(isAddress))
     mistakes.push(`to must be an array of 1 to ${MAX_RECIPIENTS} different addresses like ops@example.org`)
   if (!isAddress(from)) mistakes.push('from must be an address like quota@example.org')
@@ -163,8 +163,8 @@ function readMail(
   if (server === undefined)
     mistakes.push('smtp must be like smtp://user:password@mail.example.org:587, or smtps://, and have no path')
   return {
-    to: recipients.map(String),
-    from: String(from),
+    to: recipients.map(textOf),
+    from: textOf(from),
     smtp: server ?? { host: '', port: 0, secure: true, isLoopback: false, auth: undefined },
   }
 }
@@ -207,7 +207,7 @@ function readForPeople(
     mistakes.push('filter must be {"label": …}, the beginning of a label, or {"group_id": …}, the id of a group')
   return {
     digest: digest as Digest,
-    timeZone: String(timeZone),
+    timeZone: textOf(timeZone),
     baseUrl: isBase ? new URL(baseUrl).href.replace(/\/$/, '') : undefined,
     filter: scope,
   }
@@ -231,6 +231,11 @@ function readSecret(secret: unknown): Buffer | undefined {
   if (text === undefined) return undefined
   const key = Buffer.from(text, 'base64')
   return key.length >= MIN_SECRET_BYTES && key.length <= MAX_SECRET_BYTES ? key : undefined
+}
+
+/** Of a mistake, nothing: an object may not even have a text. */
+function textOf(value: unknown): string {
+  return typeof value === 'string' ? value : ''
 }
 
 /** A list of known words; all of them if the member is absent. */

@@ -86,10 +86,14 @@ export class Delivery {
   private readonly task: PeriodicTask
   private readonly inFlight = new Map<string, AbortController>()
   private ready: { delivery: WebhookDeliveryRow; message: WebhookMessage }[] = []
+  /** The endpoint for which the messages that are ready were made. */
+  private readyFor: WebhookEndpoint | undefined
   private ended: Ended[] = []
   private failuresInRow = 0
   /** Did this instance have the lease in its last turn? */
   private held = false
+  /** The end of the lease, as of that turn: a turn may take longer, and so may the pause before it. */
+  private heldUntil: Instant = 0
   /** The start of the last turn, by `performance.now()`. */
   private turnedAt = -Infinity
   /** May there be more due deliveries than were read ahead? */
@@ -171,17 +175,19 @@ export class Delivery {
   private async lease(row: WebhookRow): Promise<boolean> {
     const { clock, registry, store } = this.parts
     const state = leaseFor(registry.id, row, clock.now(), LEASE_MS)
+    let { heldUntil } = row
     if (state === 'free') {
       this.held = await this.locked(
         async (transaction, found) => {
           found.holder = registry.id
-          found.heldUntil = clock.now() + LEASE_MS
+          heldUntil = found.heldUntil = clock.now() + LEASE_MS
           await store.save(transaction, found)
         },
         // Its holder may have renewed it since it was read.
         (found) => leaseFor(registry.id, found, clock.now(), LEASE_MS) !== 'taken',
       )
     } else this.held = state === 'held'
+    this.heldUntil = heldUntil ?? 0
     if (this.inFlight.size === 0 && this.ended.length === 0) this.failuresInRow = row.failuresInRow
     return this.held
   }
@@ -207,7 +213,8 @@ export class Delivery {
   private async giveUpOld({ oldestAt }: TurnView): Promise<void> {
     const { clock, store } = this.parts
     const tooOld = clock.now() - KEPT_MS
-    if (oldestAt === null || oldestAt >= tooOld) return
+    // By a time that is in doubt, the feed removes nothing, either.
+    if (oldestAt === null || oldestAt >= tooOld || !clock.steady) return
     await this.locked(async (transaction, row) => {
       const { removed } = await store.removeSome(transaction, this.name, tooOld)
       row.failed += removed
@@ -433,17 +440,20 @@ export class Delivery {
 
   /** Sends due events, up to the allowed number of attempts. @param mayBeDue may any be due that are not read ahead? */
   private async begin(endpoint: WebhookEndpoint, mayBeDue: boolean): Promise<void> {
-    if (this.struggling) this.ready = []
+    // A changed file may want other messages.
+    if (this.struggling || this.readyFor !== endpoint) this.ready = []
     if (this.sending >= this.allowed) return
     if (this.ready.length === 0 && mayBeDue) await this.readAhead(endpoint, this.struggling)
     this.beginReady()
   }
 
   private beginReady(): void {
-    while (this.held && !this.stopped && this.sending < this.allowed) {
-      const endpoint = this.parts.registry.mine.get(this.name)
+    const { clock, registry } = this.parts
+    const endpoint = registry.mine.get(this.name)
+    if (endpoint === undefined || endpoint !== this.readyFor) return
+    while (this.held && clock.now() < this.heldUntil && !this.stopped && this.sending < this.allowed) {
       const next = this.ready.shift()
-      if (endpoint === undefined || next === undefined) return
+      if (next === undefined) return
       void this.attempt(endpoint, next.delivery, next.message)
     }
   }
@@ -465,7 +475,7 @@ export class Delivery {
   private async readAhead(endpoint: WebhookEndpoint, oldestOnly: boolean): Promise<void> {
     const { clock, feeds, store, transactions } = this.parts
     const now = clock.now()
-    this.ready = await transactions.read(async (transaction) => {
+    const ready = await transactions.read(async (transaction) => {
       const oldest = oldestOnly ? await store.oldest(transaction, this.name) : undefined
       const found = oldestOnly
         ? oldest === undefined || oldest.nextAt > now
@@ -495,6 +505,8 @@ export class Delivery {
         return [{ delivery, message: digestMessageOf(endpoint, { id: first.event.id, worst: shown, count, end }) }]
       })
     })
+    this.ready = ready
+    this.readyFor = endpoint
   }
 
   private async attempt(

@@ -1,3 +1,4 @@
+import dns from 'node:dns'
 import { once } from 'node:events'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -27,14 +28,15 @@ describe('an attempt', () => {
   })
 
   afterEach(async () => {
+    jest.restoreAllMocks()
     jest.useRealTimers()
     server.closeAllConnections()
     server.close()
     await once(server, 'close')
   })
 
-  const attempt = (stop: AbortSignal): Promise<Attempt> => {
-    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`
+  const attempt = (stop: AbortSignal, host = '127.0.0.1'): Promise<Attempt> => {
+    const url = `http://${host}:${(server.address() as AddressInfo).port}/`
     const endpoint = { name: 'ops', kind: 'webhook', url, secrets: [], types: undefined, channels: undefined }
     return send(endpoint as unknown as Parameters<typeof send>[0], { id: 'x', at: 0, subject: '', body: '{}' }, 0, stop)
   }
@@ -64,5 +66,19 @@ describe('an attempt', () => {
     stop.abort()
     expect((await ended).status).toBeNull()
     expect(jest.getTimerCount()).toBe(0)
+  })
+
+  it('looks a host up once for all that wait for it', async () => {
+    const lookup = jest.spyOn(dns, 'lookup')
+    const stop = new AbortController()
+    const ended = Array.from({ length: 16 }, async () => attempt(stop.signal, 'localhost'))
+    while (asked < 16) await sleep(5)
+    expect(lookup).toHaveBeenCalledTimes(1)
+    // An answer is for those that wait alone.
+    ended.push(attempt(stop.signal, 'localhost'))
+    while (asked < 17) await sleep(5)
+    expect(lookup).toHaveBeenCalledTimes(2)
+    stop.abort()
+    await Promise.all(ended)
   })
 })

@@ -1,3 +1,4 @@
+import dns from 'node:dns'
 import http, { type IncomingMessage } from 'node:http'
 import https from 'node:https'
 import type { HttpEndpoint, WebhookEndpoint } from '../config/webhook-endpoints.js'
@@ -5,6 +6,7 @@ import { withTimeLimit } from '../common/time-limit.js'
 import { sendMail } from './mail-sender.js'
 import { signatureHeaders, type WebhookMessage } from './message.js'
 import { readRetryAfter } from './retry.js'
+import { sharedLookup } from './shared-lookup.js'
 
 /** The time within which an endpoint must confirm a message, in milliseconds. */
 const ANSWER_TIMEOUT_MS = 15_000
@@ -32,7 +34,8 @@ const GONE = 410
 
 /** Connections wait for the next message so long, in milliseconds: less than the five seconds of usual servers. */
 const IDLE_MS = 4_000
-const reused = { keepAlive: true, timeout: IDLE_MS } as const
+const lookup = sharedLookup((hostname, options, found) => dns.lookup(hostname, options, found))
+const reused = { keepAlive: true, timeout: IDLE_MS, lookup } as const
 const plainAgent = new http.Agent(reused)
 const secureAgent = new https.Agent(reused)
 

@@ -246,13 +246,15 @@ describe('the text of a digest', () => {
         'and 50 others.\n\nhttps://quota.example.com/admin/',
     })
     expect(digestText([refused()], 1, RESET, { ...MAIL, baseUrl: undefined }).body).toMatch(/^1 event of quotas[^]*\)$/)
-    const full = digestText(
-      Array.from({ length: 50 }, () => threshold('x'.repeat(120))),
-      99_999,
-      RESET,
-      CHAT,
-    )
-    expect(full.body.length).toBeLessThan(5_000)
+  })
+
+  it.each(['x', '&', '<', 'א&', '😀>'])('is below the limit of every chat with the longest labels, of %s', (part) => {
+    const label = part.repeat(60)
+    const events = Array.from({ length: 50 }, () => threshold(label))
+    const { body } = digestText(events, 99_999, RESET, CHAT)
+    expect(body.length).toBeLessThan(5_000)
+    // What is left of it is whole.
+    expect(body.replace(/&(?:amp|lt|gt);/g, '')).not.toMatch(/[&\uFFFD\p{Cs}]/u)
   })
 })
 

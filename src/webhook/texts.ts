@@ -159,9 +159,13 @@ export function testText(name: string, { markup, baseUrl }: TextStyle): Text {
 function titleOf(told: ChannelEvent, before: string, length: number, quote: (text: string) => string): string {
   const title = `${before}${whoOf(told)}: ${whatOf(told)}`
   const label = cleanText(told.label ?? '')
-  const room = length - title.length - ' ()'.length - MARKS
+  const most = length - title.length - ' ()'.length
+  // Quoting may write a character as several, `&` as `&amp;`.
+  let room = most - MARKS
+  while (room >= MIN_LABEL_LENGTH && quote(shortened(label, room)).length > most) room -= 1
   if (label === '' || (label.length > room && room < MIN_LABEL_LENGTH)) return title
-  return `${title} (${quote(shortened(label, room))})`
+  const quoted = quote(shortened(label, room))
+  return quoted.length > most ? title : `${title} (${quoted})`
 }
 
 function whatOf({ event }: ChannelEvent): string {
