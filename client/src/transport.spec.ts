@@ -79,6 +79,15 @@ describe('a call', () => {
     }
   })
 
+  it('does not repeat a token that no header can hold', async () => {
+    const network = new TestNetwork(() => json(200), { token: async () => 'secret-1\nsecret-2' })
+    const error = (await rejection(network.client.me())) as Error
+    expect(error).toBeInstanceOf(TypeError)
+    expect(error.message).toContain('the token')
+    expect([String(error), error.stack, String(error.cause)].join()).not.toContain('secret')
+    expect(network.sent).toEqual([])
+  })
+
   it('has one request id for all its attempts, and another one for the next call', async () => {
     const network = new TestNetwork((_, number) => (number < 3 ? 'broken' : json(200, operation())))
     await network.client.mail.consume(ONE, KEY)

@@ -180,7 +180,7 @@ export class Transport {
    * Sends a call until there is an answer.
    * @throws Problem the service says no
    * @throws OutcomeUnknown no answer until the deadline, or none to a call that must not be sent twice
-   * @throws TypeError the key, or the request id, is none
+   * @throws TypeError the key, the request id or the token is none
    */
   async send(call: Call): Promise<Answer> {
     const { key, signal } = call
@@ -280,12 +280,8 @@ export class Transport {
   private async exchange(call: Call, requestId: string, signal: AbortSignal): Promise<Outcome> {
     const { token } = this.options
     const bearer = typeof token === 'string' ? token : await token()
-    // Outside the try: a token that is invalid in a header is a mistake, not a lost connection.
-    const headers = new Headers({
-      authorization: `Bearer ${bearer}`,
-      accept: 'application/json',
-      'x-request-id': requestId,
-    })
+    const headers = new Headers({ accept: 'application/json', 'x-request-id': requestId })
+    authorize(headers, bearer)
     if (call.key !== undefined) headers.set('idempotency-key', call.key)
     const body = call.body ? JSON.stringify(renamed(call.body, wireName)) : (call.file ?? null)
     if (body !== null) headers.set('content-type', call.body ? 'application/json' : 'text/csv')
@@ -318,6 +314,15 @@ export class Transport {
     } catch {
       // An observer must not make a call fail.
     }
+  }
+}
+
+/** @throws TypeError a mistake, not a lost connection; without the token, which the engine's own message repeats */
+function authorize(headers: Headers, token: string): void {
+  try {
+    headers.set('authorization', `Bearer ${token}`)
+  } catch {
+    throw new TypeError('the token has characters that no header may contain, such as a line break')
   }
 }
 
