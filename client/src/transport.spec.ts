@@ -252,11 +252,14 @@ describe('an answer that is none', () => {
     expect(await rejection(gone.client.mail.quotas.get(1))).toBeInstanceOf(OutcomeUnknown)
   })
 
-  it('of something that is not the service is not asked for again', async () => {
-    const network = new TestNetwork(() => new Response('<h1>Welcome</h1>'))
-    expect(await rejection(network.client.mail.consume(ONE, KEY))).toBeInstanceOf(OutcomeUnknown)
-    expect(network.sent).toHaveLength(1)
-  })
+  it.each(['<h1>Welcome</h1>', '', 'null', '"welcome"', '1'])(
+    'of something that is not the service is not asked for again: %j',
+    async (text) => {
+      const network = new TestNetwork(() => new Response(text))
+      expect(await rejection(network.client.mail.consume(ONE, KEY))).toBeInstanceOf(OutcomeUnknown)
+      expect(network.sent).toHaveLength(1)
+    },
+  )
 })
 
 describe('a refusal', () => {

@@ -119,6 +119,7 @@ const FIRST_PAUSE_MS = 200
 const MAX_PAUSE_MS = 10_000
 /** The number of retries after an `internal_error`. */
 const RETRIES_OF_500 = 2
+const NO_CONTENT = 204
 const KEY = /^[!-~](?:[ -~]{0,253}[!-~])?$/
 const REQUEST_ID = /^[A-Za-z0-9._-]{1,128}$/
 
@@ -331,8 +332,8 @@ function read(response: Response, text: string, requestId: string): Outcome {
   const { status, headers } = response
   const body = parsed(text)
   if (response.ok) {
-    if (text !== '' && body === undefined)
-      return { kind: 'strange', status, error: new Error(`the answer is not JSON (${status})`) }
+    if (status !== NO_CONTENT && (typeof body !== 'object' || body === null))
+      return { kind: 'strange', status, error: new Error(`the answer is no JSON object (${status})`) }
     return {
       kind: 'done',
       status,
