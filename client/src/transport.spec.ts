@@ -260,6 +260,23 @@ describe('an answer that is none', () => {
       expect(network.sent).toHaveLength(1)
     },
   )
+
+  it.each([
+    ['401', problem(401, 'unauthenticated')],
+    ['403', problem(403, 'forbidden')],
+    ['404 of a proxy', new Response('<h1>Nothing here</h1>', { status: 404 })],
+  ])('is not refuted by who does not look up the key: %s', async (_, answer) => {
+    const network = new TestNetwork((__, number) => (number === 1 ? 'broken' : answer))
+    const error = await rejection(network.client.mail.consume(ONE, KEY))
+    expect(error).toBeInstanceOf(OutcomeUnknown)
+    expect(error).toMatchObject({ key: 'msg-1', cause: { status: answer.status } })
+    expect(network.sent).toHaveLength(2)
+  })
+
+  it('to a read before a 401 leaves nothing unknown', async () => {
+    const network = new TestNetwork((_, number) => (number === 1 ? 'broken' : problem(401, 'unauthenticated')))
+    expect(await rejection(network.client.me())).toMatchObject({ code: 'unauthenticated' })
+  })
 })
 
 describe('a refusal', () => {

@@ -120,6 +120,8 @@ const MAX_PAUSE_MS = 10_000
 /** The number of retries after an `internal_error`. */
 const RETRIES_OF_500 = 2
 const NO_CONTENT = 204
+/** Refusals that come before the key is looked up: they say nothing about earlier attempts. */
+const UNDECIDED: readonly string[] = ['unauthenticated', 'forbidden', 'foreign_answer']
 const KEY = /^[!-~](?:[ -~]{0,253}[!-~])?$/
 const REQUEST_ID = /^[A-Za-z0-9._-]{1,128}$/
 
@@ -225,8 +227,10 @@ export class Transport {
       if (outcome.kind === 'done') return { body: outcome.body, replayed: outcome.replayed, attempts: number }
       if (outcome.kind === 'refused') {
         const body = doubt ? await call.confirm?.(outcome.error, requestId) : undefined
-        if (body === undefined) throw outcome.error
-        return { body, replayed: true, attempts: number }
+        if (body !== undefined) return { body, replayed: true, attempts: number }
+        throw doubt && call.method !== 'GET' && UNDECIDED.includes(outcome.error.code)
+          ? new OutcomeUnknown(key, requestId, outcome.error)
+          : outcome.error
       }
       signal?.throwIfAborted()
       if (waitMs === undefined) {
