@@ -277,6 +277,25 @@ describe('an answer that is none', () => {
     const network = new TestNetwork((_, number) => (number === 1 ? 'broken' : problem(401, 'unauthenticated')))
     expect(await rejection(network.client.me())).toMatchObject({ code: 'unauthenticated' })
   })
+
+  it('may be waited for without a limit', async () => {
+    // The real time: a timer of too many milliseconds would end at once.
+    const client = new QuotaClient({
+      baseUrl: 'https://quota.example',
+      token: 'secret',
+      timeoutMs: Infinity,
+      deadlineMs: Infinity,
+      fetch: async (_, init) =>
+        new Promise((resolve, reject) => {
+          init.signal?.addEventListener('abort', () => reject(init.signal?.reason as Error))
+          setTimeout(() => resolve(json(200, { name: 'boss', role: 'admin' })), 50)
+        }),
+      onAttempt: ({ number }) => attempts.push(number),
+    })
+    const attempts: number[] = []
+    await client.me()
+    expect(attempts).toEqual([1])
+  })
 })
 
 describe('a refusal', () => {

@@ -120,6 +120,8 @@ const MAX_PAUSE_MS = 10_000
 /** The number of retries after an `internal_error`. */
 const RETRIES_OF_500 = 2
 const NO_CONTENT = 204
+/** The longest time of a timer; a longer one would end at once. */
+const MAX_TIMER_MS = 2 ** 31 - 1
 /** Refusals that come before the key is looked up: they say nothing about earlier attempts. */
 const UNDECIDED: readonly string[] = ['unauthenticated', 'forbidden', 'foreign_answer']
 const KEY = /^[!-~](?:[ -~]{0,253}[!-~])?$/
@@ -135,7 +137,7 @@ const realTiming: Timing = {
         signal.removeEventListener('abort', end)
         resolve()
       }
-      const timer = setTimeout(end, ms)
+      const timer = setTimeout(end, Math.min(ms, MAX_TIMER_MS))
       if (signal.aborted) end()
       else signal.addEventListener('abort', end)
     }),
