@@ -1,9 +1,10 @@
-import { mkdtemp, readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import fc from 'fast-check'
+import { freePort } from '../scripts/mariadb.mjs'
 import { hashOf, newToken } from '../src/auth/token.js'
 import { Connector, MilterClient, PolicyClient, questionText } from './support/connector.js'
 import { HAS_SERVER, TestDatabase } from './support/database.js'
@@ -310,6 +311,52 @@ describe('the connector', () => {
     expect(await postfix.answer()).toBeUndefined()
     expect(await usedBy(12)).toBe(3)
   })
+
+  it(
+    'takes over the charges that an earlier process has left in doubt before it answers anybody',
+    async () => {
+      await total(40, 100)
+      const [state, go, key] = [join(folder, 'left'), join(folder, 'go'), 'mail:left']
+      const left = { key, account: 40, amount: 7 }
+      expect(await service.post(MAIL.consume, { account_id: 40, amount: 7 }, key)).toMatchObject({ status: 200 })
+      await mkdir(state)
+      await writeFile(join(state, 'doubts.jsonl'), `${JSON.stringify({ ...left, queueId: '', at: Date.now() })}\n`)
+      // The last front finds its address late: the first one listens already.
+      const late = `import dns from 'node:dns'; import { existsSync } from 'node:fs'; const { lookup } = dns
+        dns.lookup = (name, ...more) => {
+          if (name !== 'late.test') return lookup(name, ...more)
+          const timer = setInterval(() => {
+            if (!existsSync(${JSON.stringify(go)})) return
+            clearInterval(timer)
+            more.at(-1)(null, '127.0.0.1', 4)
+          }, 10)
+        }`
+      const port = await freePort()
+      const starting = Connector.start(
+        settings({
+          LISTEN: `127.0.0.1:${port}`,
+          HTTP_LISTEN: `late.test:${await freePort()}`,
+          HTTP_TOKEN: 'x'.repeat(32),
+          STATE_DIRECTORY: state,
+          NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(late)}`,
+        }),
+      )
+      let exim = PolicyClient.to(port)
+      let answer = exim.ask({ ...message(40, 2), repeats: 'no' })
+      // Time enough for an answer, if it did not wait for the doubts.
+      for (; (await Promise.race([answer.then(() => exim.ended), sleep(2_000, false)])) === true; await sleep(20)) {
+        exim = PolicyClient.to(port)
+        answer = exim.ask({ ...message(40, 2), repeats: 'no' })
+      }
+      await writeFile(go, '')
+      const connector = await starting
+      expect(connector.log).toContainEqual(expect.objectContaining({ message: 'doubts are on disk', doubts: 1 }))
+      expect(await answer).toBe('DUNNO')
+      while ((await connector.metric('quota_postfix_doubts_settled_total', 'outcome="refunded"')) === 0) await sleep(50)
+      expect(await usedBy(40)).toBe(2)
+    },
+    PATIENCE_MS,
+  )
 
   it('closes connections beyond the limit, and accepts others when there is room', async () => {
     const small = await Connector.start(settings({ MAX_CONNECTIONS: '3' }))
