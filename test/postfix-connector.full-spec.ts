@@ -1,4 +1,5 @@
 import { mkdir, mkdtemp, readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { type AddressInfo, connect, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -698,6 +699,31 @@ onServer('the connector, with a database of mail accounts,', () => {
     while ((await clients[0]!.ask(message(20, 1))) === 'DUNNO' && (await usedBy(22)) === 1) await sleep(20)
     expect(await usedBy(22)).toBe(2)
   })
+
+  it(
+    'gives up a database that answers a connection and then nothing, and ends beside it',
+    async () => {
+      const { hostname, port } = new URL(database.url)
+      const PREPARE = 0x16
+      const silent = createServer((client) => {
+        const server = connect(Number(port), hostname)
+        server.on('data', (chunk) => client.write(chunk))
+        client.on('data', (chunk) => chunk[4] !== PREPARE && server.write(chunk))
+        for (const socket of [client, server]) socket.on('error', () => undefined)
+        client.on('close', () => server.destroy())
+      })
+      opened(() => silent.close())
+      await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve))
+      const url = new URL(database.url)
+      url.port = String((silent.address() as AddressInfo).port)
+      url.hostname = '127.0.0.1'
+      const stuck = await start(QUERY, { ACCOUNTS_DATABASE_URL: url.href })
+      expect(await PolicyClient.to(stuck.port).ask(message(20, 1))).toMatch(/^DEFER_IF_PERMIT .* cannot be checked/)
+      stuck.signal('SIGTERM')
+      expect(await stuck.exited).toBe(0)
+    },
+    PATIENCE_MS,
+  )
 
   it.each([
     ['finds two accounts', "SELECT 1 FROM mailbox WHERE :user <> ''"],
