@@ -1,4 +1,5 @@
 import { mkdir, mkdtemp, readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { createServer as createHttpServer } from 'node:http'
 import { type AddressInfo, connect, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -311,6 +312,22 @@ describe('the connector', () => {
     expect([await postfix.answer(), await postfix.answer()]).toEqual(['DUNNO', 'DUNNO'])
     expect(await postfix.answer()).toBeUndefined()
     expect(await usedBy(12)).toBe(3)
+  })
+
+  it('passes nothing because of an answer that is not the service’s', async () => {
+    const foreign = createHttpServer((_, response) => response.end('{"status":"ok"}'))
+    opened(() => {
+      foreign.close()
+      foreign.closeAllConnections()
+    })
+    await new Promise<void>((resolve) => foreign.listen(0, '127.0.0.1', resolve))
+    const { port } = foreign.address() as AddressInfo
+    const lost = await Connector.start(settings({ QUOTA_URL: `http://127.0.0.1:${port}` }))
+    const postfix = PolicyClient.to(lost.port)
+    expect(await postfix.ask({ ...message(12, 1), protocol_state: 'DATA' })).toBe('DUNNO')
+    expect(await postfix.ask(message(12, 1))).toMatch(/^DEFER_IF_PERMIT Sending quotas cannot be checked/)
+    expect(await lost.metric('quota_postfix_questions_total', 'unreachable')).toBe(1)
+    expect(await lost.get('/health/ready')).toMatchObject({ status: 503 })
   })
 
   it(
