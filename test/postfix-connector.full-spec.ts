@@ -362,7 +362,8 @@ describe('the connector', () => {
       let exim = PolicyClient.to(port)
       let answer = exim.ask({ ...message(40, 2), repeats: 'no' })
       // Time enough for an answer, if it did not wait for the doubts.
-      for (; (await Promise.race([answer.then(() => exim.ended), sleep(2_000, false)])) === true; await sleep(20)) {
+      while (await Promise.race([answer.then(() => exim.ended), sleep(2_000, false)])) {
+        await sleep(20)
         exim = PolicyClient.to(port)
         answer = exim.ask({ ...message(40, 2), repeats: 'no' })
       }
