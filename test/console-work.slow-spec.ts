@@ -79,6 +79,47 @@ const goTo = async (page: Page, name: string): Promise<void> =>
   page.getByRole('navigation', { name: 'Sections' }).getByRole('link', { name }).click()
 
 describe('numbers, as people of the browser’s language type them', () => {
+  it('a time that is typed in part is not taken for none', async () => {
+    await service.quota(240)
+    const sent: string[] = []
+    const listen = (page: Page): void => {
+      page.on('request', (request) => {
+        if (request.method() === 'POST') sent.push(request.url())
+      })
+    }
+    const typeDay = async (page: Page): Promise<void> => {
+      await field(page, 'Ends').focus()
+      await page.keyboard.type('31122099')
+    }
+    const isPointedAt = async (page: Page): Promise<void> =>
+      becomes(async () => page.evaluate('document.activeElement.validity?.badInput'), true)
+    let page = await open('/mail/new?owner=240')
+    listen(page)
+    await field(page, 'Total').fill('50')
+    await typeDay(page)
+    await button(page, 'Create quota').focus()
+    await button(page, 'Create quota').click()
+    await isPointedAt(page)
+    expect(sent).toEqual([])
+    await field(page, 'Ends').fill('2099-12-31T10:00')
+    await button(page, 'Create quota').click()
+    await heading(page, /^Quota \d+/).waitFor()
+    expect(await service.call('anna', 'GET', `${QUOTAS}?account_id=240&page_size=1`)).toMatchObject({
+      items: [{ expire_at: '2099-12-31T09:00:00.000Z' }],
+    })
+
+    sent.length = 0
+    page = await open('/mail/change-sets/new?owner=240')
+    listen(page)
+    await page.getByLabel('Total', { exact: true }).uncheck()
+    await page.getByLabel('End', { exact: true }).check()
+    await typeDay(page)
+    await button(page, 'Preview').focus()
+    await button(page, 'Preview').click()
+    await isPointedAt(page)
+    expect(sent).toEqual([])
+  })
+
   it('1.000 in a German browser is a thousand, and is shown so before it is saved', async () => {
     const id = await service.quota(201, { total: 50 })
     const page = await open(`/mail/quotas/${id}?edit=true`, german)

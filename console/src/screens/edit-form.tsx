@@ -3,7 +3,7 @@ import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { type ReactNode, useEffect, useRef } from 'react'
 import type { ChannelClient, Quota } from '../channel-client.ts'
 import { fieldName } from '../field-name.ts'
-import { announce, Failure, Field, fieldErrors, NumberField, Panel, useStillHere } from '../parts.tsx'
+import { announce, Failure, Field, fieldErrors, isHalfTyped, NumberField, Panel, useStillHere } from '../parts.tsx'
 import { exampleOf, type QuotaType, readThresholds, thresholdsText } from '../limits.ts'
 import {
   changedFields,
@@ -117,6 +117,8 @@ export function EditForm({
       form.current?.querySelector<HTMLElement>('[aria-invalid="true"]')?.focus()
       return
     }
+    // The button of a conflict is outside of what the browser checks.
+    if (isHalfTyped(form.current)) return
     if (changedFields(sent.typed, sent.base).length === 0) leave()
     else save.mutate(sent)
   }
