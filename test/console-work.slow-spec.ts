@@ -255,6 +255,19 @@ describe('an answer that comes late', () => {
     await page.getByText('Changes label.').waitFor()
   })
 
+  it('says what is wrong if somebody changes a quota, and deletes it before the change is read', async () => {
+    const id = await service.quota(241, { total: 50 })
+    const page = await open(`/mail/quotas/${id}?edit=true`)
+    await field(page, 'Total').fill('60')
+    await service.call('boris', 'PUT', `${QUOTAS}/${id}`, { total: 70 })
+    const answer = await held(page, `**${QUOTAS}/${id}`, 'PUT')
+    await button(page, 'Save').click()
+    await answer.asked
+    await service.call('boris', 'DELETE', `${QUOTAS}/${id}`)
+    answer.letGo()
+    await page.getByRole('alert').getByText('Somebody changed it meanwhile').waitFor()
+  })
+
   it('shows a conflict when the user returns', async () => {
     const id = await service.quota(214)
     const page = await open(`/mail/quotas/${id}?edit=true`)

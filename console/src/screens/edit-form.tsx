@@ -86,10 +86,13 @@ export function EditForm({
       const conflicts = isProblem(error, 'version_mismatch')
       if (!here()) announce(`Quota ${sent.base.id} is not saved. What you typed is kept on its page.`)
       if (!conflicts) return
-      const [now, { items }] = await Promise.all([
+      const read = await Promise.all([
         client.quota(sent.base.id),
         client.changes({ quotaId: sent.base.id, pageSize: 1 }),
-      ])
+      ]).catch(() => undefined)
+      // It is deleted, or cannot be read now: the refusal itself is shown.
+      if (read === undefined) return
+      const [now, { items }] = read
       const since = draftOf<Draft>(name)
       if (since === undefined) return
       keepDraft(name, { ...since, theirs: { quota: now, actor: items[0]?.actor } })
@@ -204,7 +207,9 @@ export function EditForm({
         {fields.includes('windowSeconds') && (
           <p className="notice">Another window begins a new count: what it has counted so far is forgotten.</p>
         )}
-        {save.error !== null && !isProblem(save.error, 'version_mismatch') && <Failure error={save.error} />}
+        {save.error !== null && !(inConflict && isProblem(save.error, 'version_mismatch')) && (
+          <Failure error={save.error} />
+        )}
         <div className="actions">
           <button type="submit" className="primary" aria-disabled={save.isPending}>
             {save.isPending ? 'Saving…' : 'Save'}
