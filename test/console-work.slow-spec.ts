@@ -588,6 +588,31 @@ describe('what is printed and looked at', () => {
     await page.getByText('2 quotas · page 1').waitFor()
   })
 
+  it('a page that stays open goes on to new hours', async () => {
+    await service.quota(242, { total: 1 })
+    const openBefore = async (path: string): Promise<Page> => {
+      const page = await browser.page()
+      await page.clock.install({ time: Date.now() - 2 * 3_600_000 })
+      await page.goto(`${service.url}/admin${path}`)
+      await signIn(page, 'anna')
+      await ready(page)
+      return page
+    }
+    const owner = await openBefore('/mail/owners/242')
+    await owner.getByText('Nothing was refused.').waitFor()
+    const overview = await openBefore('/mail')
+    const body = { account_id: 242, amount: 2 }
+    await expect(service.call('mailer', 'POST', `${USAGE}/consume`, body, 'hours-1')).rejects.toThrow('409')
+    await eventually(async () => {
+      const { items } = await service.call('anna', 'GET', `${QUOTAS}/refusals?account_id=242`)
+      return items.length === 1
+    })
+    for (const page of [owner, overview]) await page.clock.fastForward(2 * 3_600_000)
+    await owner.getByText('Refused 1 time in the last 48 hours').waitFor()
+    const bar = overview.locator('.figure', { hasText: 'Refused today' }).locator('rect').last()
+    await becomes(async () => Number(await bar.getAttribute('height')) > 0, true)
+  })
+
   it('the search accepts whatever is printed', async () => {
     const id = await service.quota(235, { label: 'Späte Post' }, 'boris')
     const key = 'order 8841/ä'.replace('ä', 'a')
