@@ -119,11 +119,6 @@ const FIRST_PAUSE_MS = 200
 const MAX_PAUSE_MS = 10_000
 /** The number of retries after an `internal_error`. */
 const RETRIES_OF_500 = 2
-const NO_CONTENT = 204
-/** The longest time of a timer; a longer one would end at once. */
-const MAX_TIMER_MS = 2 ** 31 - 1
-/** Refusals that come before the key is looked up: they say nothing about earlier attempts. */
-const UNDECIDED: readonly string[] = ['unauthenticated', 'forbidden', 'foreign_answer']
 const KEY = /^[!-~](?:[ -~]{0,253}[!-~])?$/
 const REQUEST_ID = /^[A-Za-z0-9._-]{1,128}$/
 
@@ -137,7 +132,8 @@ const realTiming: Timing = {
         signal.removeEventListener('abort', end)
         resolve()
       }
-      const timer = setTimeout(end, Math.min(ms, MAX_TIMER_MS))
+      // A longer timer would end at once.
+      const timer = setTimeout(end, Math.min(ms, 2e9))
       if (signal.aborted) end()
       else signal.addEventListener('abort', end)
     }),
@@ -230,7 +226,8 @@ export class Transport {
       if (outcome.kind === 'refused') {
         const body = doubt ? await call.confirm?.(outcome.error, requestId) : undefined
         if (body !== undefined) return { body, replayed: true, attempts: number }
-        throw doubt && call.method !== 'GET' && UNDECIDED.includes(outcome.error.code)
+        // Access, and what is before the service, refuse without a look at the key: earlier attempts may have effect.
+        throw doubt && call.method !== 'GET' && /^(unauth|forb|foreign)/.test(outcome.error.code)
           ? new OutcomeUnknown(key, requestId, outcome.error)
           : outcome.error
       }
@@ -288,7 +285,9 @@ export class Transport {
     const { token } = this.options
     const bearer = typeof token === 'string' ? token : await token()
     const headers = new Headers({ accept: 'application/json', 'x-request-id': requestId })
-    authorize(headers, bearer)
+    // The engine's own message would repeat the token.
+    if (/[^ -~]/.test(bearer)) throw new TypeError('the token is no header')
+    headers.set('authorization', `Bearer ${bearer}`)
     if (call.key !== undefined) headers.set('idempotency-key', call.key)
     const body = call.body ? JSON.stringify(renamed(call.body, wireName)) : (call.file ?? null)
     if (body !== null) headers.set('content-type', call.body ? 'application/json' : 'text/csv')
@@ -324,22 +323,13 @@ export class Transport {
   }
 }
 
-/** @throws TypeError a mistake, not a lost connection; without the token, which the engine's own message repeats */
-function authorize(headers: Headers, token: string): void {
-  try {
-    headers.set('authorization', `Bearer ${token}`)
-  } catch {
-    throw new TypeError('the token has characters that no header may contain, such as a line break')
-  }
-}
-
 /** Interprets an answer. */
 function read(response: Response, text: string, requestId: string): Outcome {
   const { status, headers } = response
   const body = parsed(text)
   if (response.ok) {
-    if (status !== NO_CONTENT && (typeof body !== 'object' || body === null))
-      return { kind: 'strange', status, error: new Error(`the answer is no JSON object (${status})`) }
+    if (status !== 204 && (typeof body !== 'object' || body === null))
+      return { kind: 'strange', status, error: new Error(`the answer is not JSON (${status})`) }
     return {
       kind: 'done',
       status,
