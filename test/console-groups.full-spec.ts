@@ -14,6 +14,7 @@ import {
   reads,
   rowsShown,
   Service,
+  signIn,
 } from './support/console.js'
 import { type Store, STORES } from './support/store.js'
 
@@ -136,6 +137,24 @@ describe('groups', () => {
     await told(page, 'Account 1102 is no longer a member.').waitFor()
     const { items } = await service.call('anna', 'GET', `${QUOTAS}/groups/${to}/members`)
     expect(items).toMatchObject([{ account_id: 1101 }, { account_id: 1103 }])
+  })
+
+  it('are never overwritten by an edit that began before that of another person', async () => {
+    const id = await group('f.example.org')
+    const page = await browser.page()
+    await page.clock.install()
+    await page.goto(`${service.url}/admin/mail/groups/${id}`)
+    await signIn(page, 'anna')
+    await heading(page, 'Group f.example.org').waitFor()
+    await pressInMenu(page, 'Edit')
+    await page.getByLabel(/^default/).check()
+    await service.call('boris', 'PUT', `${QUOTAS}/groups/${id}`, { name: 'f.example.net' })
+    await page.clock.fastForward(31_000)
+    // Behind the dialog, and so hidden from roles.
+    await page.locator('h1', { hasText: 'f.example.net' }).waitFor()
+    await button(page, 'Save').click()
+    await page.getByRole('alert').getByText('Somebody changed it meanwhile').waitFor()
+    expect(await service.call('anna', 'GET', `${QUOTAS}/groups/${id}`)).toMatchObject({ name: 'f.example.net' })
   })
 
   it('are edited, and deleted only when nothing is left in them', async () => {

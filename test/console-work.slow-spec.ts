@@ -79,6 +79,47 @@ const goTo = async (page: Page, name: string): Promise<void> =>
   page.getByRole('navigation', { name: 'Sections' }).getByRole('link', { name }).click()
 
 describe('numbers, as people of the browser’s language type them', () => {
+  it('a time that is typed in part is not taken for none', async () => {
+    await service.quota(240)
+    const sent: string[] = []
+    const listen = (page: Page): void => {
+      page.on('request', (request) => {
+        if (request.method() === 'POST') sent.push(request.url())
+      })
+    }
+    const typeDay = async (page: Page): Promise<void> => {
+      await field(page, 'Ends').focus()
+      await page.keyboard.type('31122099')
+    }
+    const isPointedAt = async (page: Page): Promise<void> =>
+      becomes(async () => page.evaluate('document.activeElement.validity?.badInput'), true)
+    let page = await open('/mail/new?owner=240')
+    listen(page)
+    await field(page, 'Total').fill('50')
+    await typeDay(page)
+    await button(page, 'Create quota').focus()
+    await button(page, 'Create quota').click()
+    await isPointedAt(page)
+    expect(sent).toEqual([])
+    await field(page, 'Ends').fill('2099-12-31T10:00')
+    await button(page, 'Create quota').click()
+    await heading(page, /^Quota \d+/).waitFor()
+    expect(await service.call('anna', 'GET', `${QUOTAS}?account_id=240&page_size=1`)).toMatchObject({
+      items: [{ expire_at: '2099-12-31T09:00:00.000Z' }],
+    })
+
+    sent.length = 0
+    page = await open('/mail/change-sets/new?owner=240')
+    listen(page)
+    await page.getByLabel('Total', { exact: true }).uncheck()
+    await page.getByLabel('End', { exact: true }).check()
+    await typeDay(page)
+    await button(page, 'Preview').focus()
+    await button(page, 'Preview').click()
+    await isPointedAt(page)
+    expect(sent).toEqual([])
+  })
+
   it('1.000 in a German browser is a thousand, and is shown so before it is saved', async () => {
     const id = await service.quota(201, { total: 50 })
     const page = await open(`/mail/quotas/${id}?edit=true`, german)
@@ -212,6 +253,19 @@ describe('an answer that comes late', () => {
     await told(page, 'What you typed since then is not.').waitFor()
     expect(await field(page, 'Label').inputValue()).toBe('meanwhile')
     await page.getByText('Changes label.').waitFor()
+  })
+
+  it('says what is wrong if somebody changes a quota, and deletes it before the change is read', async () => {
+    const id = await service.quota(241, { total: 50 })
+    const page = await open(`/mail/quotas/${id}?edit=true`)
+    await field(page, 'Total').fill('60')
+    await service.call('boris', 'PUT', `${QUOTAS}/${id}`, { total: 70 })
+    const answer = await held(page, `**${QUOTAS}/${id}`, 'PUT')
+    await button(page, 'Save').click()
+    await answer.asked
+    await service.call('boris', 'DELETE', `${QUOTAS}/${id}`)
+    answer.letGo()
+    await page.getByRole('alert').getByText('Somebody changed it meanwhile').waitFor()
   })
 
   it('shows a conflict when the user returns', async () => {
@@ -532,6 +586,31 @@ describe('what is printed and looked at', () => {
     await service.quota(234)
     await page.clock.fastForward(31_000)
     await page.getByText('2 quotas · page 1').waitFor()
+  })
+
+  it('a page that stays open goes on to new hours', async () => {
+    await service.quota(242, { total: 1 })
+    const openBefore = async (path: string): Promise<Page> => {
+      const page = await browser.page()
+      await page.clock.install({ time: Date.now() - 2 * 3_600_000 })
+      await page.goto(`${service.url}/admin${path}`)
+      await signIn(page, 'anna')
+      await ready(page)
+      return page
+    }
+    const owner = await openBefore('/mail/owners/242')
+    await owner.getByText('Nothing was refused.').waitFor()
+    const overview = await openBefore('/mail')
+    const body = { account_id: 242, amount: 2 }
+    await expect(service.call('mailer', 'POST', `${USAGE}/consume`, body, 'hours-1')).rejects.toThrow('409')
+    await eventually(async () => {
+      const { items } = await service.call('anna', 'GET', `${QUOTAS}/refusals?account_id=242`)
+      return items.length === 1
+    })
+    for (const page of [owner, overview]) await page.clock.fastForward(2 * 3_600_000)
+    await owner.getByText('Refused 1 time in the last 48 hours').waitFor()
+    const bar = overview.locator('.figure', { hasText: 'Refused today' }).locator('rect').last()
+    await becomes(async () => Number(await bar.getAttribute('height')) > 0, true)
   })
 
   it('the search accepts whatever is printed', async () => {

@@ -1,9 +1,12 @@
-import { mkdtemp, readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { createServer as createHttpServer } from 'node:http'
+import { type AddressInfo, connect, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import fc from 'fast-check'
+import { freePort } from '../scripts/mariadb.mjs'
 import { hashOf, newToken } from '../src/auth/token.js'
 import { Connector, MilterClient, PolicyClient, questionText } from './support/connector.js'
 import { HAS_SERVER, TestDatabase } from './support/database.js'
@@ -310,6 +313,69 @@ describe('the connector', () => {
     expect(await postfix.answer()).toBeUndefined()
     expect(await usedBy(12)).toBe(3)
   })
+
+  it('passes nothing because of an answer that is not the service’s', async () => {
+    const foreign = createHttpServer((_, response) => response.end('{"status":"ok"}'))
+    opened(() => {
+      foreign.close()
+      foreign.closeAllConnections()
+    })
+    await new Promise<void>((resolve) => foreign.listen(0, '127.0.0.1', resolve))
+    const { port } = foreign.address() as AddressInfo
+    const lost = await Connector.start(settings({ QUOTA_URL: `http://127.0.0.1:${port}` }))
+    const postfix = PolicyClient.to(lost.port)
+    expect(await postfix.ask({ ...message(12, 1), protocol_state: 'DATA' })).toBe('DUNNO')
+    expect(await postfix.ask(message(12, 1))).toMatch(/^DEFER_IF_PERMIT Sending quotas cannot be checked/)
+    expect(await lost.metric('quota_postfix_questions_total', 'unreachable')).toBe(1)
+    expect(await lost.get('/health/ready')).toMatchObject({ status: 503 })
+  })
+
+  it(
+    'takes over the charges that an earlier process has left in doubt before it answers anybody',
+    async () => {
+      await total(40, 100)
+      const [state, go, key] = [join(folder, 'left'), join(folder, 'go'), 'mail:left']
+      const left = { key, account: 40, amount: 7 }
+      expect(await service.post(MAIL.consume, { account_id: 40, amount: 7 }, key)).toMatchObject({ status: 200 })
+      await mkdir(state)
+      await writeFile(join(state, 'doubts.jsonl'), `${JSON.stringify({ ...left, queueId: '', at: Date.now() })}\n`)
+      // The last front finds its address late: the first one listens already.
+      const late = `import dns from 'node:dns'; import { existsSync } from 'node:fs'; const { lookup } = dns
+        dns.lookup = (name, ...more) => {
+          if (name !== 'late.test') return lookup(name, ...more)
+          const timer = setInterval(() => {
+            if (!existsSync(${JSON.stringify(go)})) return
+            clearInterval(timer)
+            more.at(-1)(null, '127.0.0.1', 4)
+          }, 10)
+        }`
+      const port = await freePort()
+      const starting = Connector.start(
+        settings({
+          LISTEN: `127.0.0.1:${port}`,
+          HTTP_LISTEN: `late.test:${await freePort()}`,
+          HTTP_TOKEN: 'x'.repeat(32),
+          STATE_DIRECTORY: state,
+          NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(late)}`,
+        }),
+      )
+      let exim = PolicyClient.to(port)
+      let answer = exim.ask({ ...message(40, 2), repeats: 'no' })
+      // Time enough for an answer, if it did not wait for the doubts.
+      while (await Promise.race([answer.then(() => exim.ended), sleep(2_000, false)])) {
+        await sleep(20)
+        exim = PolicyClient.to(port)
+        answer = exim.ask({ ...message(40, 2), repeats: 'no' })
+      }
+      await writeFile(go, '')
+      const connector = await starting
+      expect(connector.log).toContainEqual(expect.objectContaining({ message: 'doubts are on disk', doubts: 1 }))
+      expect(await answer).toBe('DUNNO')
+      while ((await connector.metric('quota_postfix_doubts_settled_total', 'outcome="refunded"')) === 0) await sleep(50)
+      expect(await usedBy(40)).toBe(2)
+    },
+    PATIENCE_MS,
+  )
 
   it('closes connections beyond the limit, and accepts others when there is room', async () => {
     const small = await Connector.start(settings({ MAX_CONNECTIONS: '3' }))
@@ -651,6 +717,31 @@ onServer('the connector, with a database of mail accounts,', () => {
     while ((await clients[0]!.ask(message(20, 1))) === 'DUNNO' && (await usedBy(22)) === 1) await sleep(20)
     expect(await usedBy(22)).toBe(2)
   })
+
+  it(
+    'gives up a database that answers a connection and then nothing, and ends beside it',
+    async () => {
+      const { hostname, port } = new URL(database.url)
+      const PREPARE = 0x16
+      const silent = createServer((client) => {
+        const server = connect(Number(port), hostname)
+        server.on('data', (chunk) => client.write(chunk))
+        client.on('data', (chunk) => chunk[4] !== PREPARE && server.write(chunk))
+        for (const socket of [client, server]) socket.on('error', () => undefined)
+        client.on('close', () => server.destroy())
+      })
+      opened(() => silent.close())
+      await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve))
+      const url = new URL(database.url)
+      url.port = String((silent.address() as AddressInfo).port)
+      url.hostname = '127.0.0.1'
+      const stuck = await start(QUERY, { ACCOUNTS_DATABASE_URL: url.href })
+      expect(await PolicyClient.to(stuck.port).ask(message(20, 1))).toMatch(/^DEFER_IF_PERMIT .* cannot be checked/)
+      stuck.signal('SIGTERM')
+      expect(await stuck.exited).toBe(0)
+    },
+    PATIENCE_MS,
+  )
 
   it.each([
     ['finds two accounts', "SELECT 1 FROM mailbox WHERE :user <> ''"],

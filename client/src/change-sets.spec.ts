@@ -142,8 +142,9 @@ describe('files', () => {
 
   it('are exported row by row, typed as the record', async () => {
     const text =
-      'id,account_id,user_id,quota_type,total,cycle_unit,label,thresholds,expire_at\r\n' +
-      '12,7,,2,100,month,"\'=a, ""b""",50 80,\r\n11,7,3,1,5,,,none,2026-12-01T00:00:00.000Z\r\n'
+      'id,account_id,user_id,quota_type,total,cycle_unit,label,thresholds,expire_at,group_id,follows,overrides\r\n' +
+      '12,7,,2,100,month,"\'=a, ""b""",50 80,,5,9,total label\r\n' +
+      '11,7,3,1,5,,,none,2026-12-01T00:00:00.000Z,5,9,none\r\n'
     const network = new TestNetwork(() => csv(text))
     const rows: unknown[] = []
     for await (const row of changeSets(network.client.mail).export({ label: 'x' })) rows.push(row)
@@ -158,6 +159,9 @@ describe('files', () => {
         label: '=a, "b"',
         thresholds: [50, 80],
         expireAt: null,
+        groupId: 5,
+        follows: 9,
+        overrides: ['total', 'label'],
       },
       {
         id: 11,
@@ -169,6 +173,9 @@ describe('files', () => {
         label: null,
         thresholds: [],
         expireAt: '2026-12-01T00:00:00.000Z',
+        groupId: 5,
+        follows: 9,
+        overrides: [],
       },
     ])
     expect(network.sent.map((sent) => [told(sent), sent.query])).toEqual([

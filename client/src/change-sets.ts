@@ -69,7 +69,10 @@ const NUMBERS = new Set([
   'remaining',
   'version',
   'windowSeconds',
+  'groupId',
+  'follows',
 ])
+const NO_ITEMS = 'none'
 
 /**
  * The change sets of a channel, import and export: a change of many quotas is previewed, applied once, and can be
@@ -268,6 +271,9 @@ function quotaOf(header: readonly string[], record: readonly string[]): Record<s
 
 function valueOf(name: string, cell: string): unknown {
   const text = cellText(cell)
-  if (name === 'thresholds' && text !== null) return text === 'none' ? [] : text.split(' ').map(Number)
+  if (text !== null && (name === 'thresholds' || name === 'overrides')) {
+    const items = text === NO_ITEMS ? [] : text.split(' ')
+    return name === 'thresholds' ? items.map(Number) : items
+  }
   return text !== null && NUMBERS.has(name) ? Number(text) : text
 }

@@ -134,4 +134,11 @@ describe('mailRecipients', () => {
   ])('refuses %j instead of counting it wrong', (to) => {
     expect(() => mailRecipients({ to })).toThrow(TypeError)
   })
+
+  it('reads many blanks in one pass', () => {
+    // In quadratic time, this would take half an hour.
+    const blanks = ' '.repeat(2_000_000)
+    expect(mailRecipients({ to: `ann${blanks}@${blanks}example.org` })).toEqual(['ann@example.org'])
+    expect(() => mailRecipients({ to: `ann${blanks}bob@example.org` })).toThrow(TypeError)
+  })
 })

@@ -79,6 +79,15 @@ describe('a call', () => {
     }
   })
 
+  it('does not repeat a token that no header can hold', async () => {
+    const network = new TestNetwork(() => json(200), { token: async () => 'secret-1\nsecret-2' })
+    const error = (await rejection(network.client.me())) as Error
+    expect(error).toBeInstanceOf(TypeError)
+    expect(error.message).toContain('the token')
+    expect([String(error), error.stack, String(error.cause)].join()).not.toContain('secret')
+    expect(network.sent).toEqual([])
+  })
+
   it('has one request id for all its attempts, and another one for the next call', async () => {
     const network = new TestNetwork((_, number) => (number < 3 ? 'broken' : json(200, operation())))
     await network.client.mail.consume(ONE, KEY)
@@ -243,10 +252,49 @@ describe('an answer that is none', () => {
     expect(await rejection(gone.client.mail.quotas.get(1))).toBeInstanceOf(OutcomeUnknown)
   })
 
-  it('of something that is not the service is not asked for again', async () => {
-    const network = new TestNetwork(() => new Response('<h1>Welcome</h1>'))
-    expect(await rejection(network.client.mail.consume(ONE, KEY))).toBeInstanceOf(OutcomeUnknown)
-    expect(network.sent).toHaveLength(1)
+  it.each(['<h1>Welcome</h1>', '', 'null', '"welcome"', '1'])(
+    'of something that is not the service is not asked for again: %j',
+    async (text) => {
+      const network = new TestNetwork(() => new Response(text))
+      expect(await rejection(network.client.mail.consume(ONE, KEY))).toBeInstanceOf(OutcomeUnknown)
+      expect(network.sent).toHaveLength(1)
+    },
+  )
+
+  it.each([
+    ['401', problem(401, 'unauthenticated')],
+    ['403', problem(403, 'forbidden')],
+    ['404 of a proxy', new Response('<h1>Nothing here</h1>', { status: 404 })],
+  ])('is not refuted by who does not look up the key: %s', async (_, answer) => {
+    const network = new TestNetwork((__, number) => (number === 1 ? 'broken' : answer))
+    const error = await rejection(network.client.mail.consume(ONE, KEY))
+    expect(error).toBeInstanceOf(OutcomeUnknown)
+    expect(error).toMatchObject({ key: 'msg-1', cause: { status: answer.status } })
+    expect(network.sent).toHaveLength(2)
+  })
+
+  it('to a read before a 401 leaves nothing unknown', async () => {
+    const network = new TestNetwork((_, number) => (number === 1 ? 'broken' : problem(401, 'unauthenticated')))
+    expect(await rejection(network.client.me())).toMatchObject({ code: 'unauthenticated' })
+  })
+
+  it('may be waited for without a limit', async () => {
+    // The real time: a timer of too many milliseconds would end at once.
+    const client = new QuotaClient({
+      baseUrl: 'https://quota.example',
+      token: 'secret',
+      timeoutMs: Infinity,
+      deadlineMs: Infinity,
+      fetch: async (_, init) =>
+        new Promise((resolve, reject) => {
+          init.signal?.addEventListener('abort', () => reject(init.signal?.reason as Error))
+          setTimeout(() => resolve(json(200, { name: 'boss', role: 'admin' })), 50)
+        }),
+      onAttempt: ({ number }) => attempts.push(number),
+    })
+    const attempts: number[] = []
+    await client.me()
+    expect(attempts).toEqual([1])
   })
 })
 

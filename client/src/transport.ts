@@ -132,7 +132,8 @@ const realTiming: Timing = {
         signal.removeEventListener('abort', end)
         resolve()
       }
-      const timer = setTimeout(end, ms)
+      // A longer timer would end at once.
+      const timer = setTimeout(end, Math.min(ms, 2e9))
       if (signal.aborted) end()
       else signal.addEventListener('abort', end)
     }),
@@ -180,7 +181,7 @@ export class Transport {
    * Sends a call until there is an answer.
    * @throws Problem the service says no
    * @throws OutcomeUnknown no answer until the deadline, or none to a call that must not be sent twice
-   * @throws TypeError the key, or the request id, is none
+   * @throws TypeError the key, the request id or the token is none
    */
   async send(call: Call): Promise<Answer> {
     const { key, signal } = call
@@ -224,8 +225,11 @@ export class Transport {
       if (outcome.kind === 'done') return { body: outcome.body, replayed: outcome.replayed, attempts: number }
       if (outcome.kind === 'refused') {
         const body = doubt ? await call.confirm?.(outcome.error, requestId) : undefined
-        if (body === undefined) throw outcome.error
-        return { body, replayed: true, attempts: number }
+        if (body !== undefined) return { body, replayed: true, attempts: number }
+        // Access, and what is before the service, refuse without a look at the key: earlier attempts may have effect.
+        throw doubt && call.method !== 'GET' && /^(unauth|forb|foreign)/.test(outcome.error.code)
+          ? new OutcomeUnknown(key, requestId, outcome.error)
+          : outcome.error
       }
       signal?.throwIfAborted()
       if (waitMs === undefined) {
@@ -280,12 +284,10 @@ export class Transport {
   private async exchange(call: Call, requestId: string, signal: AbortSignal): Promise<Outcome> {
     const { token } = this.options
     const bearer = typeof token === 'string' ? token : await token()
-    // Outside the try: a token that is invalid in a header is a mistake, not a lost connection.
-    const headers = new Headers({
-      authorization: `Bearer ${bearer}`,
-      accept: 'application/json',
-      'x-request-id': requestId,
-    })
+    const headers = new Headers({ accept: 'application/json', 'x-request-id': requestId })
+    // The engine's own message would repeat the token.
+    if (/[^ -~]/.test(bearer)) throw new TypeError('the token is no header')
+    headers.set('authorization', `Bearer ${bearer}`)
     if (call.key !== undefined) headers.set('idempotency-key', call.key)
     const body = call.body ? JSON.stringify(renamed(call.body, wireName)) : (call.file ?? null)
     if (body !== null) headers.set('content-type', call.body ? 'application/json' : 'text/csv')
@@ -326,7 +328,7 @@ function read(response: Response, text: string, requestId: string): Outcome {
   const { status, headers } = response
   const body = parsed(text)
   if (response.ok) {
-    if (text !== '' && body === undefined)
+    if (status !== 204 && (typeof body !== 'object' || body === null))
       return { kind: 'strange', status, error: new Error(`the answer is not JSON (${status})`) }
     return {
       kind: 'done',

@@ -19,6 +19,11 @@ describe('a list as CSV', () => {
     ["'x", "''x"],
     ['\tx', "'\tx"],
     ['null', "'null"],
+    // A program that splits cells at semicolons or tabs would evaluate such a part.
+    ['a;=1+1', "a;'=1+1"],
+    ['a\t@b;+c', "a\t'@b;'+c"],
+    ["a;'=1", "a;''=1"],
+    [{ label: 'a;=1+1' }, `"{""label"":""a;'=1+1""}"`],
     ['שלום', 'שלום'],
     [{ total: 5, label: '=1' }, '"{""total"":5,""label"":""=1""}"'],
     [[], '[]'],

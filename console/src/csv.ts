@@ -19,11 +19,14 @@ export function csvCell(text: string): string {
 }
 
 const FORMULA = /^['=+\-@\t\r]/
+/** Programs that split cells at `;` or tab, within quotes, too, evaluate such a part as a formula. */
+const FORMULA_PART = /([;\t])('*[=+\-@])/g
 
 function textOf(value: unknown): string {
   if (value === null || value === undefined) return ''
-  if (typeof value !== 'string') return JSON.stringify(value)
-  return FORMULA.test(value) || value === 'null' ? `'${value}` : value
+  const text = typeof value === 'string' ? value : JSON.stringify(value)
+  const marked = text.replace(FORMULA_PART, "$1'$2")
+  return typeof value === 'string' && (FORMULA.test(value) || value === 'null') ? `'${marked}` : marked
 }
 
 function line(cells: readonly string[]): string {

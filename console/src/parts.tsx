@@ -960,6 +960,15 @@ export function Download({
   )
 }
 
+/**
+ * Is a time in the form typed in part? Its text is empty then, as that of no time; the browser says at the field what
+ * is missing.
+ */
+export function isHalfTyped(form: HTMLFormElement | null): boolean {
+  const half = [...(form?.querySelectorAll('input') ?? [])].find(({ validity }) => validity.badInput)
+  return half?.reportValidity() === false
+}
+
 /** Asks for confirmation of an action; if the action fails, stays open and shows the failure. */
 export function Confirm({
   title,
@@ -996,6 +1005,7 @@ export function Confirm({
       ;(wrong ?? form.current?.querySelector<HTMLElement>('input, textarea'))?.focus()
       return
     }
+    if (isHalfTyped(form.current)) return
     setBusy(true)
     setError(undefined)
     // The person may have closed this dialog and opened another one.

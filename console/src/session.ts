@@ -1,4 +1,4 @@
-import { isProblem, type Me, type Attempt, QuotaClient } from '@quota-service/client'
+import { isProblem, type Me, type Attempt, OutcomeUnknown, QuotaClient } from '@quota-service/client'
 import { useSyncExternalStore } from 'react'
 import { now } from './format.tsx'
 import { type Held, isIdle, leaveBehind, listen, type Message, takeLeft, tell } from './hand-over.ts'
@@ -309,7 +309,9 @@ function metaContent(name: string): string {
 /** Called with every failure: if the token is no longer valid, the person must sign in again. */
 export function noteFailure(error: unknown): void {
   const current = session.get()
-  if (isProblem(error, 'unauthenticated') && current.state === 'signedIn')
+  // After a lost answer, the 401 is the cause.
+  const refused = error instanceof OutcomeUnknown ? error.cause : error
+  if (isProblem(refused, 'unauthenticated') && current.state === 'signedIn')
     session.set({ state: 'expired', me: current.me })
 }
 

@@ -53,7 +53,9 @@ async function serve(settings: Settings): Promise<void> {
   const { rules, maxConnections } = settings
   const exemptions = new Exemptions(rules)
   const judge = new Judge(rules, exemptions, accounts, spending, doubts, secret, Date.now)
-  const desk = new Desk(judge, doubts, exemptions, metrics, log)
+  let begin = (): void => undefined
+  const restored = new Promise<void>((resolve) => (begin = resolve))
+  const desk = new Desk(judge, doubts, exemptions, metrics, log, restored)
   const needs = { size: rules.unit === 'kb', checkAtRcpt: rules.checkAtRcpt }
   const serveFront = async (
     address: Address | undefined,
@@ -68,6 +70,7 @@ async function serve(settings: Settings): Promise<void> {
       : await serveHttp(settings.http.listen, settings.http.token, maxConnections, desk)
   // Only now: another connector, which listens already, would write the same file.
   doubts.restore()
+  begin()
 
   let ending = false
   const probe = readinessOf(spending.client)

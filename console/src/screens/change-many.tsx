@@ -11,7 +11,7 @@ import { type ChannelClient, newKey } from '../channel-client.ts'
 import { amount } from '../amount.ts'
 import { HERE } from '../format.tsx'
 import { readThresholds, readWindow } from '../limits.ts'
-import { Failure, Field, NumberField, Panel, Screen, useStillHere } from '../parts.tsx'
+import { Failure, Field, isHalfTyped, NumberField, Panel, Screen, useStillHere } from '../parts.tsx'
 import type { ManySearch } from '../search.ts'
 import { EDITABLE, type Editable, settingsOf, type Typed, UNITS } from '../settings.ts'
 import { keepDraft, useDraft } from '../use-draft.ts'
@@ -132,7 +132,7 @@ export function ChangeManyScreen({ client, search }: { client: ChannelClient; se
     const form = event.currentTarget
     if (Object.keys(own).length > 0)
       requestAnimationFrame(() => form.querySelector<HTMLElement>('[aria-invalid="true"]')?.focus())
-    else if (!preview.isPending) preview.mutate(draft)
+    else if (!preview.isPending && !isHalfTyped(form)) preview.mutate(draft)
   }
   const { data } = asked
   return (

@@ -3,7 +3,7 @@ import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { type ReactNode, useEffect, useRef } from 'react'
 import type { ChannelClient, Quota } from '../channel-client.ts'
 import { fieldName } from '../field-name.ts'
-import { announce, Failure, Field, fieldErrors, NumberField, Panel, useStillHere } from '../parts.tsx'
+import { announce, Failure, Field, fieldErrors, isHalfTyped, NumberField, Panel, useStillHere } from '../parts.tsx'
 import { exampleOf, type QuotaType, readThresholds, thresholdsText } from '../limits.ts'
 import {
   changedFields,
@@ -86,10 +86,13 @@ export function EditForm({
       const conflicts = isProblem(error, 'version_mismatch')
       if (!here()) announce(`Quota ${sent.base.id} is not saved. What you typed is kept on its page.`)
       if (!conflicts) return
-      const [now, { items }] = await Promise.all([
+      const read = await Promise.all([
         client.quota(sent.base.id),
         client.changes({ quotaId: sent.base.id, pageSize: 1 }),
-      ])
+      ]).catch(() => undefined)
+      // It is deleted, or cannot be read now: the refusal itself is shown.
+      if (read === undefined) return
+      const [now, { items }] = read
       const since = draftOf<Draft>(name)
       if (since === undefined) return
       keepDraft(name, { ...since, theirs: { quota: now, actor: items[0]?.actor } })
@@ -117,6 +120,8 @@ export function EditForm({
       form.current?.querySelector<HTMLElement>('[aria-invalid="true"]')?.focus()
       return
     }
+    // The button of a conflict is outside of what the browser checks.
+    if (isHalfTyped(form.current)) return
     if (changedFields(sent.typed, sent.base).length === 0) leave()
     else save.mutate(sent)
   }
@@ -202,7 +207,9 @@ export function EditForm({
         {fields.includes('windowSeconds') && (
           <p className="notice">Another window begins a new count: what it has counted so far is forgotten.</p>
         )}
-        {save.error !== null && !isProblem(save.error, 'version_mismatch') && <Failure error={save.error} />}
+        {save.error !== null && !(inConflict && isProblem(save.error, 'version_mismatch')) && (
+          <Failure error={save.error} />
+        )}
         <div className="actions">
           <button type="submit" className="primary" aria-disabled={save.isPending}>
             {save.isPending ? 'Saving…' : 'Save'}

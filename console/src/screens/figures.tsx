@@ -2,7 +2,7 @@ import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { type ReactNode, useState } from 'react'
 import type { PartKind } from './bar-chart.tsx'
-import { countOf, DAY_HOURS, observed, really, TOP_ROWS, useHours, useTopRefusals } from './refusals.ts'
+import { countOf, DAY_HOURS, observed, really, since, TOP_ROWS, hoursBack, useTopRefusals } from './refusals.ts'
 import { useNearTheLimit } from './thresholds.tsx'
 import type { ChannelClient, Refusal } from '../channel-client.ts'
 import { amount, counted } from '../amount.ts'
@@ -15,28 +15,31 @@ const BLOCKED_MS = 3_600_000
 
 /** The figures at the top of the overview, each with a link to what explains it. */
 export function Figures({ client }: { client: ChannelClient }): ReactNode {
-  const [midnights] = useState(() =>
-    Array.from({ length: DAYS }, (_, index) => {
-      const day = new Date(now())
-      day.setDate(day.getDate() + 1 + index - DAYS)
-      return day.setHours(0, 0, 0, 0)
-    }),
-  )
-  const [week = 0] = midnights
-  const usage = useQuery({
-    queryKey: [client.name, 'used', 'by hour', week],
-    queryFn: ({ signal }) => client.allUsage(new Date(week).toISOString(), signal),
+  // At each reading: the page may stay open over midnight.
+  const midnights = Array.from({ length: DAYS }, (_, index) => {
+    const day = new Date(now())
+    day.setDate(day.getDate() + 1 + index - DAYS)
+    return day.setHours(0, 0, 0, 0)
   })
-  const used = usage.data?.map(({ beganAt, ...units }) => ({ ...units, at: Date.parse(beganAt) }))
+  const [week = 0] = midnights
+  const hours = hoursBack(DAY_HOURS)
+  // These stay, as do the keys: another hour must not empty the figures.
+  const [first] = useState({ week, hour: hours[0] ?? '' })
+  const usage = useQuery({
+    queryKey: [client.name, 'used', 'by hour', first.week],
+    queryFn: ({ signal }) => client.allUsage(new Date(first.week).toISOString(), signal),
+  })
+  const used = usage.data
+    ?.map(({ beganAt, ...units }) => ({ ...units, at: Date.parse(beganAt) }))
+    .filter(({ at }) => first.week === week || at >= week)
   const byDay = midnights.map((from, index) =>
     sumOf((used ?? []).filter(({ at }) => at >= from && at < (midnights[index + 1] ?? Infinity))),
   )
   const back = (used ?? []).reduce((sum, { refunded }) => sum + refunded, 0)
-  const hours = useHours(DAY_HOURS)
-  const [from = ''] = hours
   const refusals = useQuery({
-    queryKey: [client.name, 'refused', 'by hour', from],
-    queryFn: ({ signal }) => client.allRefusals(from, signal),
+    queryKey: [client.name, 'refused', 'by hour', first.hour],
+    queryFn: ({ signal }) => client.allRefusals(first.hour, signal),
+    select: (rows) => since(rows, hours),
   })
   const top = useTopRefusals(client)
   const near = useNearTheLimit(client)

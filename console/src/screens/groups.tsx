@@ -168,16 +168,18 @@ function GroupForm({
 }): ReactNode {
   const queries = useQueryClient()
   const navigate = useNavigate()
-  const [name, setName] = useState(group?.name ?? '')
+  // As the form was filled in: later reads must not make its version that of what another person has saved since.
+  const [base] = useState(group)
+  const [name, setName] = useState(base?.name ?? '')
   const [parent, setParent] = useState<Group | null>()
-  const [isDefault, setDefault] = useState(group?.default ?? false)
+  const [isDefault, setDefault] = useState(base?.default ?? false)
   const [key] = useState(newKey)
   const [error, setError] = useState<unknown>()
   const [tried, setTried] = useState(false)
   const known = useQuery({
-    queryKey: [client.name, 'group', group?.parentId],
-    queryFn: ({ signal }) => client.group(group?.parentId ?? 0, signal),
-    enabled: group?.parentId != null,
+    queryKey: [client.name, 'group', base?.parentId],
+    queryFn: ({ signal }) => client.group(base?.parentId ?? 0, signal),
+    enabled: base?.parentId != null,
   })
   const chosen = parent === undefined ? (known.data ?? null) : parent
   const refused = fieldErrors(error)
@@ -188,23 +190,21 @@ function GroupForm({
   }
   return (
     <Confirm
-      title={group === undefined ? 'New group' : `Edit group ${group.name}`}
-      verb={group === undefined ? 'Create group' : 'Save'}
+      title={base === undefined ? 'New group' : `Edit group ${base.name}`}
+      verb={base === undefined ? 'Create group' : 'Save'}
       ready={name.trim() !== ''}
       onUnready={() => setTried(true)}
       onClose={onClose}
       act={async () => {
         const saved = await (
-          group === undefined
-            ? client.createGroup(settings, key)
-            : client.updateGroup(group.id, settings, group.version)
+          base === undefined ? client.createGroup(settings, key) : client.updateGroup(base.id, settings, base.version)
         ).catch((reason: unknown) => {
           setError(reason)
           throw reason
         })
         announce(`Group ${saved.name} is saved.`)
         await queries.invalidateQueries({ queryKey: [client.name] })
-        if (group === undefined) {
+        if (base === undefined) {
           const params = { channel: client.name, id: String(saved.id) }
           void navigate({ to: '/$channel/groups/$id', params, search: {} })
         }

@@ -6,7 +6,7 @@ import { GroupName } from './group-parts.tsx'
 import { TryCap } from './try-cap.tsx'
 import { type ChannelClient, newKey } from '../channel-client.ts'
 import { HERE, now, toLocalInput } from '../format.tsx'
-import { announce, Failure, fieldErrors, NumberField, Panel, Screen, useStillHere } from '../parts.tsx'
+import { announce, Failure, fieldErrors, isHalfTyped, NumberField, Panel, Screen, useStillHere } from '../parts.tsx'
 import type { CapMode, QuotaType } from '../limits.ts'
 import type { NewSearch } from '../search.ts'
 import { capOf, EDITABLE, editableOf, mistakes, readTotal, settingsOf, type Typed } from '../settings.ts'
@@ -151,7 +151,7 @@ export function NewQuotaScreen({ client, search }: { client: ChannelClient; sear
   /** Has the form no mistake? Otherwise it shows them. */
   const isReady = (): boolean => {
     setTried(true)
-    if (Object.keys(own).length === 0) return true
+    if (Object.keys(own).length === 0) return !isHalfTyped(form.current)
     requestAnimationFrame(() => form.current?.querySelector<HTMLElement>('[aria-invalid="true"]')?.focus())
     return false
   }

@@ -7,7 +7,7 @@ import { HeldUp, InTheWay, Limits, useCheck } from './limits.tsx'
 import { ChainLimits, GroupName, GroupPicker, useChain } from './group-parts.tsx'
 import { isForEach, kindOf, QuotaTable } from './quotas.tsx'
 import { RefusalChart } from './refusal-chart.tsx'
-import { countOf, REASONS, really, useHours, useRefusals, WEEK_HOURS } from './refusals.ts'
+import { countOf, REASONS, really, hoursBack, useRefusals, WEEK_HOURS } from './refusals.ts'
 import { SendLink } from './send-link.tsx'
 import { PassedThresholds } from './thresholds.tsx'
 import { TopUp } from './top-up.tsx'
@@ -53,7 +53,7 @@ const LOSSES = 3
 export function OwnerScreen({ client, owner }: { client: ChannelClient; owner: number }): ReactNode {
   const [toppingUp, setToppingUp] = useState(false)
   const [sendingLink, setSendingLink] = useState(false)
-  const week = useHours(WEEK_HOURS)
+  const week = hoursBack(WEEK_HOURS)
   const hours = week.slice(-HOURS)
   const refusals = useRefusals(client, owner, week)
   const key = [client.name, 'owner', owner]

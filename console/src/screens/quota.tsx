@@ -10,7 +10,7 @@ import { GroupName } from './group-parts.tsx'
 import { isForEach, kindOf, Whose } from './quotas.tsx'
 import { PassedThresholds } from './thresholds.tsx'
 import { RefusalChart } from './refusal-chart.tsx'
-import { observed, useHours, useRefusals, WEEK_HOURS } from './refusals.ts'
+import { observed, hoursBack, useRefusals, WEEK_HOURS } from './refusals.ts'
 import { UsageByDay } from './usage-chart.tsx'
 import { type ChannelClient, newKey, type Quota } from '../channel-client.ts'
 import { amount, counted } from '../amount.ts'
@@ -244,7 +244,7 @@ function Overrides({ client, quota }: { client: ChannelClient; quota: Quota }): 
 
 /** What a cap that only watches would have refused, by hour: the service counts it for all such caps of an owner. */
 function Watched({ client, quota }: { client: ChannelClient; quota: Quota }): ReactNode {
-  const hours = useHours(WEEK_HOURS)
+  const hours = hoursBack(WEEK_HOURS)
   const asked = useRefusals(client, quota.owner, hours)
   const { data } = useSummary(client, quota)
   const others = data?.caps.filter(({ id, cap }) => cap === 'observe' && id !== quota.id).length ?? 0

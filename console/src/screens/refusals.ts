@@ -40,17 +40,28 @@ export function countOf(rows: readonly Pick<Refusal, 'count'>[]): number {
   return rows.reduce((sum, { count }) => sum + count, 0)
 }
 
-/** The beginnings of the last hours, the running one last; they stay while a screen is open, as do query keys. */
-export function useHours(count: number): readonly string[] {
-  const [last] = useState(() => Math.floor(now() / HOUR_MS) * HOUR_MS)
+/** The beginnings of the last hours, the running one last, at each reading of a screen that stays open. */
+export function hoursBack(count: number): readonly string[] {
+  const last = Math.floor(now() / HOUR_MS) * HOUR_MS
   return Array.from({ length: count }, (_, index) => new Date(last - (count - 1 - index) * HOUR_MS).toISOString())
 }
 
-/** The refusals of an owner in hours that `useHours` tells. */
-export function useRefusals(client: ChannelClient, owner: number, [from = '']: readonly string[]) {
+/** The rows from the first of these hours on. */
+export function since<Row extends { readonly hour: string }>(
+  rows: readonly Row[],
+  [first = '']: readonly string[],
+): Row[] {
+  return rows.filter(({ hour }) => hour >= first)
+}
+
+/** The refusals of an owner in hours that `hoursBack` tells. */
+export function useRefusals(client: ChannelClient, owner: number, hours: readonly string[]) {
+  // Stays while the screen is open, as does the key: another hour must not empty the screen.
+  const [from] = useState(hours[0] ?? '')
   return useQuery({
     queryKey: [client.name, 'owner', owner, 'refusals', from],
     queryFn: ({ signal }) => client.refusals(owner, from, signal),
+    select: (rows) => since(rows, hours),
   })
 }
 

@@ -1,6 +1,7 @@
 import { createPool, type RowDataPacket } from 'mysql2/promise'
 import { Client, Pool } from 'pg'
 import { type AccountSource, type Found, PARTS, REFERENCE, TIMEOUT_MS } from './account-query.js'
+import { within } from './within.js'
 
 const CONNECTIONS = 10
 const IDLE_MS = 60_000
@@ -27,10 +28,9 @@ function mysql(url: string, query: string): AccountSource {
     async ask(name) {
       const connection = await pool.getConnection()
       try {
-        const [rows] = await connection.execute<(RowDataPacket & Record<string, Found>)[]>(
-          { sql: query, timeout: TIMEOUT_MS },
-          { ...name },
-        )
+        // The driver's own limit leaves out the preparation, which waits for locks of the table.
+        const asked = connection.execute<(RowDataPacket & Record<string, Found>)[]>(query, { ...name })
+        const [rows] = await within(TIMEOUT_MS, asked)
         connection.release()
         return firstColumn(rows)
       } catch (error) {

@@ -1,5 +1,6 @@
 import { accountIdOf, type Accounts, MAX_SENDER_LENGTH, type Payer } from './accounts.js'
 import { wordsOf } from './spending.js'
+import { within } from './within.js'
 
 /** The timeout of a connection attempt, and of a question. */
 export const TIMEOUT_MS = 1_500
@@ -61,8 +62,9 @@ export class AccountQuery implements Accounts {
     this.cache.clear()
   }
 
+  /** A source that does not answer is not waited for. */
   async close(): Promise<void> {
-    await this.source.close().catch(() => undefined)
+    await within(TIMEOUT_MS, this.source.close()).catch(() => undefined)
   }
 
   private async ask(user: string): Promise<number | undefined> {

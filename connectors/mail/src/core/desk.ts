@@ -14,6 +14,8 @@ export class Desk {
     private readonly exemptions: Pick<Exemptions, 'isLocal'>,
     readonly metrics: Metrics,
     readonly log: Log,
+    /** Resolves when the doubts of an earlier process are taken over; before, nothing is answered. */
+    private readonly restored: Promise<void>,
   ) {}
 
   /**
@@ -23,6 +25,7 @@ export class Desk {
    */
   async answer(question: Question, deliver: (verdict: Verdict) => boolean | Promise<boolean>): Promise<void> {
     const begun = performance.now()
+    await this.restored
     const verdict = await this.judge.decide(question)
     if (verdict.charge !== undefined) this.doubts.answered(verdict.charge)
     const heard = await deliver(verdict)

@@ -1,10 +1,10 @@
 import { createHmac } from 'node:crypto'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { type Accounts, type Payer, payerOf } from './accounts.js'
 import type { Doubts } from './doubts.js'
 import type { ExemptionRules, Exemptions } from './exemptions.js'
 import type { Question } from './question.js'
 import type { Charge, Outcome, Spending } from './spending.js'
+import { within } from './within.js'
 import {
   type Answer,
   type Leniency,
@@ -197,11 +197,4 @@ function payerHashOf({ kind, name }: Payer, secret: string): string | undefined 
 
 function hashOf(secret: string, ...parts: string[]): string {
   return createHmac('sha256', secret).update(JSON.stringify(parts)).digest('hex')
-}
-
-async function within<Value>(ms: number, work: Promise<Value>): Promise<Value> {
-  const late = sleep(ms, undefined, { ref: false }).then(() => {
-    throw new Error(`no answer within ${ms} ms`)
-  })
-  return Promise.race([work, late])
 }

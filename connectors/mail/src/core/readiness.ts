@@ -1,5 +1,5 @@
 import { isProblem, type QuotaClient } from '@quota-service/client'
-import { wordsOf } from './spending.js'
+import { ofService, wordsOf } from './spending.js'
 
 /** Returns the reason why mail cannot be charged at the moment, for an operator; undefined if it can. */
 export type Readiness = () => Promise<string | undefined>
@@ -16,7 +16,7 @@ const FRESH_MS = 5_000
 export function readinessOf(client: QuotaClient): Readiness {
   return shared(async () => {
     try {
-      await client.mail.check({ accountId: 1, amount: 1 }, { deadlineMs: PROBE_MS })
+      ofService(await client.mail.check({ accountId: 1, amount: 1 }, { deadlineMs: PROBE_MS }), 'allowed')
       return undefined
     } catch (error) {
       const what = isProblem(error, 'unauthenticated')

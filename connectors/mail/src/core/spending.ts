@@ -63,7 +63,8 @@ export class Spending {
     const known = this.inHand.get(name)
     if (known !== undefined) return known
     const outcome = this.ask(queueId, until, async (options) => {
-      const { ownerRemaining } = await this.client.mail.consume({ accountId: account, amount }, { ...options, key })
+      const answer = await this.client.mail.consume({ accountId: account, amount }, { ...options, key })
+      const { ownerRemaining } = ofService(answer, 'ownerRemaining')
       return { kind: 'fits', remaining: ownerRemaining }
     }).finally(() => this.inHand.delete(name))
     this.inHand.set(name, outcome)
@@ -73,7 +74,8 @@ export class Spending {
   /** Would that many units fit? Charges nothing. */
   check(account: number, amount: number, until: number): Promise<Outcome> {
     return this.ask('check', until, async (options) => {
-      const { allowed, remaining, refillsAt } = await this.client.mail.check({ accountId: account, amount }, options)
+      const answer = await this.client.mail.check({ accountId: account, amount }, options)
+      const { allowed, remaining, refillsAt } = ofService(answer, 'allowed')
       return allowed ? { kind: 'fits', remaining } : { kind: 'exceeded', remaining, refillsAt }
     })
   }
@@ -129,6 +131,12 @@ export class Spending {
     const harmless = status === undefined ? neverSent(error) : status < 500
     if (!harmless && this.doubtful.has(requestId)) this.doubtful.set(requestId, true)
   }
+}
+
+/** @throws Error if an answer lacks a member: at a wrong address, something else may answer 200 to everything */
+export function ofService<Answer extends object>(answer: Answer, member: keyof Answer): Answer {
+  if (answer[member] === undefined) throw new Error('the answer is not that of the quota service')
+  return answer
 }
 
 /** Error codes of failures before anything is sent. */
