@@ -1,5 +1,8 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals'
+import type { Caller } from '../src/auth/caller.decorator.js'
+import { ChangeSetService } from '../src/change-set/change-set.service.js'
 import { firstIdAt } from '../src/ledger/rows/act-id.js'
+import type { QuotaRow } from '../src/ledger/rows/quota.entity.js'
 import { DataSource } from 'typeorm'
 import { authTokens, TestApp } from './support/app.js'
 import { MAIL_API } from './support/channel-api.js'
@@ -71,6 +74,14 @@ onEveryStore('work on change sets', (kind) => {
       const { text } = await app.get('/metrics', { as: 'metrics' })
       return Number(/^quota_change_sets_set_aside_total{channel="mail"} (\d+)$/m.exec(text)?.[1])
     }
+    /** From now on, the outcomes of its rows cannot be stored. */
+    const refuseOutcomes = async (id: number) => {
+      const refused =
+        kind.name === 'SQLite'
+          ? `WHEN NEW.set_id = ${id} BEGIN SELECT RAISE(ABORT, 'refused'); END`
+          : `FOR EACH ROW IF NEW.set_id = ${id} THEN SIGNAL SQLSTATE '45000'; END IF`
+      await query(`CREATE TRIGGER refused BEFORE UPDATE ON mail_change_set_item ${refused}`)
+    }
     const threeOf = async (owner: number) => {
       for (let n = 0; n < 3; n += 1) await suite.made(suite.total(owner))
       return suite.madeSet({ account_id: owner }, { update: { total: { add: 1 } } })
@@ -80,12 +91,7 @@ onEveryStore('work on change sets', (kind) => {
       const before = await setAside()
       const [owner, other] = [fresh(), fresh()]
       const [broken, next] = [await threeOf(owner), await threeOf(other)]
-      // The outcomes of its rows cannot be stored.
-      const refused =
-        kind.name === 'SQLite'
-          ? `WHEN NEW.set_id = ${broken.id} BEGIN SELECT RAISE(ABORT, 'refused'); END`
-          : `FOR EACH ROW IF NEW.set_id = ${broken.id} THEN SIGNAL SQLSTATE '45000'; END IF`
-      await query(`CREATE TRIGGER refused BEFORE UPDATE ON mail_change_set_item ${refused}`)
+      await refuseOutcomes(broken.id)
       const applying = bodyOf(202, await suite.apply(broken))
       expect((await suite.applied(next)).counts.applied).toBe(3)
       const failed = await suite.settled(applying.id)
@@ -101,6 +107,25 @@ onEveryStore('work on change sets', (kind) => {
       // It tells what was changed, and is reverted, not dropped.
       expect(refusal(await app.delete(suite.at(broken.id)))).toEqual([409, 'change_set_state'])
       expect(await suite.reverted(failed)).toMatchObject({ state: 'reverted', counts: { planned: 3 } })
+    })
+
+    it('find what they have created, although an erasure has changed what their rows requested', async () => {
+      const set = await suite.imported(
+        'account_id,quota_type,total,expire_at,label',
+        `${fresh()},1,5,2027-01-01T00:00:00Z,Alice`,
+      )
+      await refuseOutcomes(set.id)
+      await suite.applied(set)
+      await query('DROP TRIGGER refused')
+      await query(
+        `UPDATE mail_change_set_item SET command = REPLACE(command, '"Alice"', 'null') WHERE set_id = ${set.id}`,
+      )
+      await query(
+        `UPDATE mail_change_set SET state = 'applying', work = 'apply', work_at = created_at WHERE id = ${set.id}`,
+      )
+      const done = await suite.settled(set.id)
+      expect(done.counts).toMatchObject({ applied: 1 })
+      expect((await suite.reverted(done)).counts).toMatchObject({ reverted: 1 })
     })
 
     it('are set aside while they are prepared, without their rows', async () => {
@@ -124,6 +149,20 @@ onEveryStore('work on change sets', (kind) => {
       )
       expect(await suite.settled(set.id)).toMatchObject({ state: 'failed', counts: { planned: 3 } })
     })
+  })
+
+  it('dropped while their rows are read do not end the file as if it were whole', async () => {
+    const suite = changeSetSuite(MAIL_API, () => app)
+    const lines = Array.from({ length: 501 }, () => `${fresh()},1,5,2027-01-01T00:00:00Z`)
+    const { id } = await suite.imported('account_id,quota_type,total,expire_at', ...lines)
+    const [service] = app.app.get(ChangeSetService<QuotaRow>, { strict: false, each: true })
+    if (service === undefined) throw new Error('no change sets of mail')
+    const file = await service.rowsCsv({ id: 'admin' } as Caller, id, {})
+    const chunks = file[Symbol.asyncIterator]()
+    expect(String((await chunks.next()).value).split('\r\n')).toHaveLength(502)
+    expect((await app.delete(suite.at(id))).status).toBe(204)
+    await until(async () => (await rowsWhere('work_at IS NOT NULL')) === 0)
+    await expect(chunks.next()).rejects.toMatchObject({ code: 'change_set_not_found' })
   })
 
   it('of several principals take turns', async () => {

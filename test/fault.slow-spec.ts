@@ -95,6 +95,26 @@ onServer('between the service and its database', () => {
     { fate: { error: 1180 }, what: 'COMMIT is called failed (1180) and has not taken effect' },
   ])('$what', ({ fate, what }) => {
     it(
+      'drops a change set, and says so',
+      async () => {
+        const sets = `${MAIL.quotas}/change-sets`
+        const filter = { account_id: owners(1)[0] }
+        const set = bodyOf(await instance.post(sets, { filter, change: { delete: true } }))
+        const state = async (): Promise<string> => bodyOf(await instance.get(`${sets}/${set.id}`)).state
+        while ((await state()) === 'preparing') await sleep(20)
+        let left = 1
+        proxy.rule = ({ text, earlier }) =>
+          text === 'COMMIT' && earlier.some((one) => one.startsWith('UPDATE `mail_change_set`')) && left-- > 0
+            ? fate
+            : 'pass'
+        const { status } = await instance.send('DELETE', `${sets}/${set.id}`)
+        expect([status, left < 1]).toEqual([204, true])
+        proxy.rule = undefined
+      },
+      PATIENCE_MS,
+    )
+
+    it(
       'takes effect once, each time',
       async () => {
         const ROUNDS = Math.round(50 * SCALE)

@@ -139,9 +139,11 @@ export class ChangeSetService<Q extends QuotaRow> {
       this.runner.wake()
       return outcome
     } catch (error) {
-      await transactions.write((transaction) =>
-        store.update(transaction, id, { state: 'dropped', ...nextWork('clear', clock.now()) }),
-      )
+      await transactions.write(async (transaction) => {
+        // After a COMMIT without an answer, it may have been created: then its key finds it.
+        if ((await store.lock(transaction, id))?.state !== 'arriving') return
+        await store.update(transaction, id, { state: 'dropped', ...nextWork('clear', clock.now()) })
+      })
       throw error
     }
   }
@@ -224,12 +226,16 @@ export class ChangeSetService<Q extends QuotaRow> {
   /** Drops a change set that was not applied. */
   async remove(id: number): Promise<void> {
     const { store, transactions, clock } = this.dependencies
+    let written = false
     await transactions.write(async (transaction) => {
       const set = await store.lock(transaction, id)
+      // By an earlier attempt of this request, whose COMMIT lost its answer.
+      if (written && (set === undefined || set.state === 'dropped')) return
       if (set === undefined || set.hidden === 1) throw notFound(id)
       if (!DROPPABLE.includes(set.state) || wasToBeApplied(set)) throw wrongState(set, 'be dropped')
       // Its answer is kept for repetitions of its key.
       await store.update(transaction, id, { state: 'dropped', hidden: 1, ...nextWork('clear', clock.now()) })
+      written = true
     })
     this.runner.wake()
   }
@@ -244,6 +250,8 @@ export class ChangeSetService<Q extends QuotaRow> {
     let after: number | undefined
     for (;;) {
       const items = await this.items(principalId, set, { outcome, after, limit: STEP })
+      // If it is dropped meanwhile, the file must not end as if it were whole.
+      if (items.length < STEP) await this.found(principalId, set.id)
       const header = after === undefined ? [columns] : []
       yield csvLines([...header, ...items.map((item) => rowRecord(channel, columns, set, item))])
       if (items.length < STEP) return

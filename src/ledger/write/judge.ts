@@ -448,16 +448,16 @@ export class Judge<Q extends QuotaRow> {
  * @throws ServiceError if the key belongs to another request
  */
 export function replayOf<Q extends QuotaRow>(workingSet: WorkingSet<Q>, request: Request): Outcome | undefined {
-  const { id, ownerId, deduplicationKey, command } = request
+  const { id, ownerId, deduplicationKey, changeSetId, command } = request
   const act =
     workingSet.actById(id) ??
     (deduplicationKey === null ? undefined : workingSet.actByDeduplicationKey(deduplicationKey))
   if (act === undefined) return undefined
   const subject = act.operationId ?? act.quotaId ?? groupOf(act.ownerId) ?? 0
   if (act.id === id) return { body: act.answer, replayed: false, subject, ...observedIn(act) }
-  // An erased act has no hash; only the row of a change set that it applied still finds it.
+  // The key of a change set's row names the row, whose texts an erasure may have changed, as it may those of the act.
   const same =
-    (act.requestHash === null || act.requestHash === hashRequest(command, ownerId)) &&
+    (changeSetId !== undefined || act.requestHash === hashRequest(command, ownerId)) &&
     (amountOf(command) ?? act.defaultAmount) === act.amount
   if (same) return { body: act.answer, replayed: true, subject }
   if (command.kind === 'commit' || command.kind === 'release')

@@ -57,6 +57,8 @@ export class Preview<Q extends QuotaRow> {
 
   /** @param proposals owner by owner, each owner's in their order */
   async decide(proposals: readonly Proposal<Q>[]): Promise<Previewed[]> {
+    // Such a call does not end the last owner's proposals.
+    if (proposals.length === 0) return []
     const workingSet = await this.load(proposals)
     const judge = new Judge(this.channel, workingSet)
     const slice = new TimeSlice()

@@ -310,6 +310,15 @@ export function importContract(suite: ChangeSetSuite): void {
       expect((await reverted(done)).counts).toMatchObject({ reverted: 4 })
     })
 
+    it('count earlier rows of an owner behind hundreds that are invalid by themselves', async () => {
+      const row = (sum: number | string): string => `${owner},1,${sum},2027-01-01T00:00:00Z`
+      const owner = fresh()
+      const created = Array.from({ length: 200 }, () => row(5))
+      const wrong = Array.from({ length: 800 }, () => row('x'))
+      const set = await imported(`${api.owner},quota_type,total,expire_at`, ...created, ...wrong, row(5))
+      expect(set.counts).toMatchObject({ planned: 200, invalid: 801 })
+    })
+
     it('keep at most 1 kB of an invalid record, which stays invalid', async () => {
       const owner = fresh()
       const label = '\u0001'.repeat(4_000)
