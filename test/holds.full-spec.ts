@@ -16,7 +16,7 @@ import { bodyOf, stopSweepers, sweeperOf } from './support/quota-api.js'
 import { onEveryStore, type Store } from './support/store.js'
 import { inTime } from './support/pace.js'
 import { linesOf } from './support/verify.js'
-import { fresh, inParallel, times } from './support/wire.js'
+import { fresh, inParallel, shuffled, times } from './support/wire.js'
 
 /** As many as one owner may have, and many times as many holds. */
 const QUOTAS = 200
@@ -33,6 +33,69 @@ const OTHERS = [1_001, 1_002]
  * matter, and still a part of what it took when every hold was multiplied with quotas and resets.
  */
 const PATIENCE_MS = 3_000
+
+onEveryStore('holds of every member of a group', (kind) => {
+  let store: Store
+  let app: TestApp
+  const members = times(120).map((n) => 2_000 + n)
+  const spender = 1_500
+
+  beforeAll(async () => {
+    store = await kind.open()
+    app = await TestApp.start(store)
+    await stopSweepers(app)
+    const { id } = bodyOf(201, await app.post(`${MAIL_API.quotas}/groups`, { name: 'everybody', default: true }))
+    const create = async (settings: object): Promise<void> => {
+      bodyOf(201, await app.post(MAIL_API.quotas, { expire_at: app.clock.after(90 * DAY), ...settings }))
+    }
+    await create({ group_id: id, quota_type: 1, total: 1_000, cap: 'enforce' })
+    await create({ group_id: id, per: 'member', quota_type: 1, total: 1_000 })
+    await create({
+      account_id: spender,
+      cap: 'enforce',
+      quota_type: 2,
+      total: 10,
+      cycle_unit: 'day',
+      cycle_reset_at: app.clock.after(DAY),
+    })
+    // The unit of the nth returns after n + 1 minutes, in an order of its own.
+    await inParallel(10, shuffled(members), async (owner) => {
+      const body = { account_id: owner, amount: 1, ttl_seconds: 60 * (owner - 2_000 + 1) }
+      bodyOf(201, await app.post(MAIL_API.reserve, body, { as: 'usage', key: fresh('hold') }))
+    })
+  })
+
+  afterAll(async () => {
+    await app.stop()
+    await store.drop()
+  })
+
+  async function refillsAt(owner: number, amount: number): Promise<string | null> {
+    const refused = await app.post(MAIL_API.consume, { account_id: owner, amount }, { as: 'usage', key: fresh('much') })
+    expect([refused.status, refused.body.code]).toEqual([409, 'quota_exceeded'])
+    const checked = bodyOf(200, await app.get(`${MAIL_API.usage}/check?account_id=${owner}&amount=${amount}`))
+    expect(checked).toMatchObject({ allowed: false, refills_at: refused.body.refills_at })
+    return refused.body.refills_at
+  }
+
+  it('say when what is refused fits, however many must return first', async () => {
+    const minutes = (n: number): string => app.clock.after(60 * n)
+    expect(await refillsAt(2_500, 881)).toBe(minutes(1))
+    expect(await refillsAt(2_500, 930)).toBe(minutes(50))
+    expect(await refillsAt(2_500, 931)).toBe(minutes(51))
+    expect(await refillsAt(2_500, 1_000)).toBe(minutes(120))
+    expect(await refillsAt(2_500, 1_001)).toBeNull()
+    // This one has a unit of its own, too, which returns before the others that are needed.
+    expect(await refillsAt(2_000, 999)).toBe(minutes(119))
+  })
+
+  it('say nothing about what an owner waits for alone', async () => {
+    const body = { account_id: spender, amount: 10 }
+    bodyOf(200, await app.post(MAIL_API.consume, body, { as: 'usage', key: fresh('all') }))
+    expect(await refillsAt(spender, 10)).toBe(app.clock.after(DAY))
+    expect(await refillsAt(spender, 11)).toBeNull()
+  })
+})
 
 onEveryStore('200 quotas with 5,000 holds', (kind) => {
   let store: Store

@@ -1,6 +1,7 @@
 import { describe, expect, it } from '@jest/globals'
 import fc from 'fast-check'
 import { metOften } from '../../test/support/fast-check.js'
+import { refillsAt } from '../../test/support/refills.js'
 import type { Instant } from '../common/instant.js'
 import { available, type CapCount, countIn, refusingCaps, isCap, payable, settleIn, wouldRefuse } from './cap.js'
 import { inForce } from './chain.js'
@@ -145,7 +146,7 @@ class Books {
         allocations,
         counted: { at, caps: counts },
       }))
-    return new Refills(payers, holds, caps).at(amount)
+    return refillsAt(payers, holds, amount, caps)
   }
 
   private count({ counts, at }: Operation, move: Move): void {
@@ -636,7 +637,7 @@ describe('refills_at of payers and caps', () => {
   it('is the first instant at which both admit the amount', () => {
     const payer = quota({ id: 1, used: 10, ...cyclic('hour', 'UTC', NOW + HOUR) })
     const cap = quota({ id: 2, cap: 'enforce', used: 10, ...cyclic('hour', 'UTC', NOW + 90 * MINUTE) })
-    const at = (amount: number): Instant | null => new Refills([payer], [], [cap]).at(amount)
+    const at = (amount: number): Instant | null => refillsAt([payer], [], amount, [cap])
     expect(at(1)).toBe(NOW + 90 * MINUTE)
     cap.used = 6
     expect(at(4)).toBe(NOW + HOUR)
@@ -647,7 +648,7 @@ describe('refills_at of payers and caps', () => {
   it('examines as many boundaries of a window as necessary', () => {
     const cap = rolling({ id: 2, total: 6 })
     for (const after of [0, 2500, 5000]) countIn(cap, NOW + after, { used: 2 })
-    const at = (amount: number): Instant | null => new Refills([quota({ total: 100 })], [], [cap]).at(amount)
+    const at = (amount: number): Instant | null => refillsAt([quota({ total: 100 })], [], amount, [cap])
     expect([2, 3, 5, 7].map(at)).toEqual([NOW + 60_000, NOW + 62_500, NOW + 65_000, null])
   })
 
@@ -676,8 +677,7 @@ describe('refills_at of payers and caps', () => {
     const cap = quota({ id: 2, cap: 'enforce', used: 8, reserved: 2, cycleSeq: 1 })
     const other = rolling({ id: 3 })
     const payer = quota({ id: 1, total: 100, reserved: 10 })
-    const at = (amount: number): Instant | null =>
-      new Refills([payer], [hold(NOW + 1, 1, 10, [2])], [cap, other]).at(amount)
+    const at = (amount: number): Instant | null => refillsAt([payer], [hold(NOW + 1, 1, 10, [2])], amount, [cap, other])
     expect(at(1)).toBeNull()
     cap.cycleSeq = 0
     expect(at(1)).toBe(NOW + 1)
@@ -687,7 +687,7 @@ describe('refills_at of payers and caps', () => {
     const cap = rolling({ id: 2, expireAt: NOW + 30_000 })
     countIn(cap, NOW, { used: 10 })
     const payer = quota({ id: 1, total: 10, reserved: 10 })
-    const at = (due: Instant): Instant | null => new Refills([payer], [hold(due, 1, 10, [])], [cap]).at(10)
+    const at = (due: Instant): Instant | null => refillsAt([payer], [hold(due, 1, 10, [])], 10, [cap])
     expect(at(NOW + 30_000)).toBe(NOW + 30_000)
     expect(at(NOW + 30_001)).toBe(NOW + 30_001)
   })

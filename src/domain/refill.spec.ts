@@ -1,6 +1,7 @@
 import { describe, expect, it } from '@jest/globals'
 import fc from 'fast-check'
 import { metOften } from '../../test/support/fast-check.js'
+import { fromSome, refillsAt } from '../../test/support/refills.js'
 import { type Instant, MAX_INSTANT } from '../common/instant.js'
 import { type CycleUnit, resetsOf } from './cycle.js'
 import { isActive, MAX_LIVE_QUOTAS, type QuotaState, remaining, roll, statusAt } from './quota.js'
@@ -57,9 +58,6 @@ const hold = (expiresAt: Instant, quotaId: number, amount: number, cycleSeq = 0)
   expiresAt,
   allocations: [{ quotaId, cycleSeq, amount }],
 })
-
-const refillsAt = (quotas: readonly QuotaState[], holds: readonly Hold[], amount: number): Instant | null =>
-  new Refills(quotas, holds).at(amount)
 
 /**
  * The same question asked naively: through every reset, every end of a quota and every end of a hold in order of time,
@@ -243,6 +241,21 @@ describe('refillsAt', () => {
     expect(refillsAt(quotas, [hold(NOW + MINUTE, 1, 10, 2)], 11)).toBe(NOW + DAY)
   })
 
+  it('is known from the earliest holds if later ones make no difference', () => {
+    const holds = { values: () => [hold(NOW + 1, 1, 3)], knownUntil: NOW + 1 }
+    const payer = type1({ reserved: 10 })
+    const refills = new Refills([payer], holds)
+    expect(refills.at(3)).toBe(NOW + 1)
+    expect(refills.at(4)).toBeUndefined()
+    expect(refills.at(11)).toBeNull()
+    payer.reserved = 3
+    refills.countersChanged()
+    expect(refills.at(10)).toBe(NOW + 1)
+    // At the latest by a reset, at the earliest by a hold.
+    expect(new Refills([quota({ reserved: 10 })], { ...holds, knownUntil: NOW + HOUR }).at(9)).toBe(NOW + HOUR)
+    expect(new Refills([quota({ reserved: 10 })], { ...holds, knownUntil: NOW + HOUR - 1 }).at(9)).toBeUndefined()
+  })
+
   it('equals the result of examining every instant at which anything happens', () => {
     const answers = { reset: 0, hold: 0, never: 0 }
     fc.assert(
@@ -257,7 +270,8 @@ describe('refillsAt', () => {
       }),
       { numRuns: 3000 },
     )
-    for (const times of Object.values(answers)) expect(times).toBeGreaterThan(metOften(100))
+    for (const times of [...Object.values(answers), ...Object.values(fromSome)])
+      expect(times).toBeGreaterThan(metOften(100))
   })
 
   it('equals it in every time zone, and after counters and holds have changed', () => {

@@ -13,6 +13,13 @@ export interface Hold {
   counted?: { readonly at: Instant; readonly caps: readonly CapCount[] }
 }
 
+/** The open holds of an owner, and of the groups of its chain: all of them, or the earliest. They may change later. */
+export interface OpenHolds {
+  values(): Iterable<Hold>
+  /** Those that end before this instant are all among the values; absent if all are. */
+  readonly knownUntil?: Instant
+}
+
 /**
  * The next time at which the quota has more units: its next reset, or for a rolling cap the next boundary at which
  * units leave its window. Null if this is not before the quota's end.
@@ -54,17 +61,18 @@ export class Refills {
   private readonly quotas: readonly QuotaState[]
   private readonly placeOf: ReadonlyMap<number, number>
   private readonly turns: readonly Change[]
-  private returns: readonly Change[] | undefined
+  private held: ReturnType<Refills['readHolds']> | undefined
   private steps: readonly Step[] | undefined
+  /** The steps if all units of unknown holds returned at once; the same as `steps` if there are none. */
+  private soonest: readonly Step[] | undefined
 
   /**
    * @param payers the owner's active payers, rolled; their counters may change later, their settings must not
-   * @param holds the owner's open holds, which may change later
    * @param caps the owner's active caps, rolled; only `enforce` caps count
    */
   constructor(
     private readonly payers: readonly QuotaState[],
-    private readonly holds: { values(): Iterable<Hold> },
+    private readonly holds: OpenHolds,
     caps: readonly QuotaState[] = [],
   ) {
     this.quotas = [...payers, ...caps.filter(({ cap }) => cap === 'enforce')]
@@ -79,27 +87,28 @@ export class Refills {
 
   /** Call it after holds have been opened or closed. */
   holdsChanged(): void {
-    this.returns = undefined
+    this.held = undefined
     this.steps = undefined
   }
 
-  /** The earliest instant from which `amount`, which does not fit now, fits; null if there is none. */
-  at(amount: number): Instant | null {
-    this.steps ??= this.walk()
-    // Steps increase in time and amount: a binary search finds the first one that is high enough.
-    let from = 0
-    let to = this.steps.length
-    while (from < to) {
-      const middle = (from + to) >> 1
-      if ((this.steps[middle]?.capacity ?? 0) < amount) from = middle + 1
-      else to = middle
+  /**
+   * The earliest instant from which `amount`, which does not fit now, fits; null if there is none. Undefined if that
+   * depends on holds that are not known.
+   */
+  at(amount: number): Instant | null | undefined {
+    if (this.steps === undefined || this.soonest === undefined) {
+      this.held ??= this.readHolds()
+      const unknown = this.returnsOfUnknown(this.held.units)
+      this.steps = this.walk(this.held.returns)
+      this.soonest = unknown.length === 0 ? this.steps : this.walk([...this.held.returns, ...unknown])
     }
-    return this.steps[from]?.at ?? null
+    // The unknown units return after `knownUntil` or never: if both make no difference, their holds make none.
+    const at = firstStep(this.steps, amount)
+    return firstStep(this.soonest, amount) === at ? at : undefined
   }
 
-  private walk(): Step[] {
-    this.returns ??= this.returnsOfHolds()
-    const changes = [...this.returns, ...this.turns, ...this.quotas.flatMap(leavesOf)].sort((a, b) => a.at - b.at)
+  private walk(returns: readonly Change[]): Step[] {
+    const changes = [...returns, ...this.turns, ...this.quotas.flatMap(leavesOf)].sort((a, b) => a.at - b.at)
     // Negative if a total was lowered below what is used: returned units first make up for this.
     const left = this.quotas.map(({ total, used, reserved }) => total - used - reserved)
     const payers = this.payers.length
@@ -122,15 +131,22 @@ export class Refills {
     return steps
   }
 
-  /** The units that return at the ends of holds, to counts that are still current; in order of time. */
-  private returnsOfHolds(): Change[] {
+  /**
+   * The units that return at the ends of the known holds, to counts that are still current, in order of time; and the
+   * units that these holds keep of each count (`countName`).
+   */
+  private readHolds(): { readonly returns: readonly Change[]; readonly units: ReadonlyMap<string, number> } {
     const returns: Change[] = []
+    const units = new Map<string, number>()
+    const keeps = (name: string, amount: number): void => void units.set(name, (units.get(name) ?? 0) + amount)
     for (const { expiresAt: at, allocations, counted } of this.holds.values()) {
       let whole = 0
       for (const { quotaId, cycleSeq, amount } of allocations) {
         whole += amount
         const place = this.placeOfCount(quotaId, cycleSeq)
-        if (place !== undefined) returns.push({ at, place, returned: amount })
+        if (place === undefined) continue
+        returns.push({ at, place, returned: amount })
+        keeps(countName(place), amount)
       }
       if (counted === undefined) continue
       for (const { quotaId, cycleSeq } of counted.caps) {
@@ -138,18 +154,56 @@ export class Refills {
         if (place === undefined) continue
         const seconds = this.quotas[place]?.windowSeconds ?? null
         const slot = seconds === null ? Infinity : countsUntil(seconds, counted.at)
-        // Before the slot leaves the window with these units; otherwise they leave with it.
-        if (at < slot) returns.push({ at, place, returned: whole })
-        if (at < slot && slot < Infinity) returns.push({ at: slot, place, returned: -whole })
+        returns.push(...returnsBefore(slot, at, place, whole))
+        keeps(countName(place, slot), whole)
       }
     }
-    return returns.sort((a, b) => a.at - b.at)
+    return { returns: returns.sort((a, b) => a.at - b.at), units }
+  }
+
+  /**
+   * What the holds that are not known return, as if it were at the earliest instant at which one of them may end.
+   * @param known the units of the others, by count
+   */
+  private returnsOfUnknown(known: ReadonlyMap<string, number>): Change[] {
+    const at = this.holds.knownUntil ?? Infinity
+    if (at === Infinity) return []
+    return this.quotas.flatMap(({ window, reserved }, place) =>
+      (window ?? [{ until: Infinity, reserved }]).flatMap((slot) => {
+        const units = slot.reserved - (known.get(countName(place, slot.until)) ?? 0)
+        return units > 0 ? returnsBefore(slot.until, at, place, units) : []
+      }),
+    )
   }
 
   private placeOfCount(quotaId: number, cycleSeq: number): number | undefined {
     const place = this.placeOf.get(quotaId)
     return place !== undefined && this.quotas[place]?.cycleSeq === cycleSeq ? place : undefined
   }
+}
+
+/** The first step that is high enough; steps increase in time and capacity. */
+function firstStep(steps: readonly Step[], amount: number): Instant | null {
+  let from = 0
+  let to = steps.length
+  while (from < to) {
+    const middle = (from + to) >> 1
+    if ((steps[middle]?.capacity ?? 0) < amount) from = middle + 1
+    else to = middle
+  }
+  return steps[from]?.at ?? null
+}
+
+/** Names what counts units of a hold: a quota, or a slot of a rolling cap. */
+function countName(place: number, slot: Instant = Infinity): string {
+  return `${place} ${slot}`
+}
+
+/** Units of a hold return at its end, if this is before their slot leaves the window: otherwise they leave with it. */
+function returnsBefore(slot: Instant, at: Instant, place: number, units: number): Change[] {
+  if (at >= slot) return []
+  const returned = { at, place, returned: units }
+  return slot < Infinity ? [returned, { at: slot, place, returned: -units }] : [returned]
 }
 
 /** The first reset of a payer or cap, and its end, from which a payer gives nothing and a cap limits nothing. */

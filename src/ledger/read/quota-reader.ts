@@ -27,7 +27,7 @@ import {
 } from '../store/answers.js'
 import { quotaNotFound } from '../store/errors.js'
 import { GroupChains, GroupStore } from '../store/group-store.js'
-import { LedgerStore, LIVE_OF_OWNER } from '../store/ledger-store.js'
+import { LedgerStore, LIVE_OF_OWNER, OPEN_HOLDS_AT_FIRST, OPEN_HOLDS_FACTOR } from '../store/ledger-store.js'
 import { ListReader, type Page } from './list-reader.js'
 import type { PageRequest, QuotaFilter } from './list-statements.js'
 import { countedIn, countOf, isPageRow, pageWithCount, readQuotas, readRows } from './quota-statements.js'
@@ -75,8 +75,8 @@ interface OwnerNow<Q> {
   groupId: number | null
   /** The quotas of its groups, nearest first. */
   groups: readonly Q[][]
-  /** The times when they can pay more; undefined until a check needs them. */
-  refills: Promise<Refills> | undefined
+  /** The times when they can pay more, from the first `limit` open holds; undefined until a check needs them. */
+  refills: { readonly limit: number; readonly read: Promise<Refills> } | undefined
 }
 
 /** An owner's quotas, rolled. */
@@ -214,11 +214,7 @@ export class QuotaReader<Q extends QuotaRow> {
     const { limits, now: owner } = await this.rolled(ownerId, now)
     const left = available(limits)
     const allowed = left >= amount
-    let refill: Instant | null = null
-    if (!allowed) {
-      owner.refills ??= this.refills(ownerId, limits, now)
-      refill = (await owner.refills).at(amount)
-    }
+    const refill = allowed ? null : await this.refillsAt(owner, ownerId, limits, now, amount)
     return {
       allowed,
       requested: amount,
@@ -395,13 +391,31 @@ export class QuotaReader<Q extends QuotaRow> {
     }
   }
 
-  private async refills(ownerId: number, limits: Limits<Q>, now: Instant): Promise<Refills> {
+  /** The earliest instant from which `amount` fits, or null; it does not fit now. */
+  private async refillsAt(
+    owner: OwnerNow<Q>,
+    ownerId: number,
+    limits: Limits<Q>,
+    now: Instant,
+    amount: number,
+  ): Promise<Instant | null> {
+    for (let limit = OPEN_HOLDS_AT_FIRST; ; limit *= OPEN_HOLDS_FACTOR) {
+      if (owner.refills === undefined || owner.refills.limit < limit)
+        owner.refills = { limit, read: this.refills(ownerId, limits, now, limit) }
+      const at = (await owner.refills.read).at(amount)
+      if (at !== undefined) return at
+    }
+  }
+
+  private async refills(ownerId: number, limits: Limits<Q>, now: Instant, limit: number): Promise<Refills> {
     const reserved = [...limits.payers, ...limits.caps].filter((quota) => quota.reserved > 0)
     const owners = [...new Set([ownerId, ...reserved.map((quota) => quota.ownerId)])]
-    const open =
-      reserved.length > 0 ? await this.checks.read((transaction) => this.store.openHolds(transaction, owners, now)) : []
-    const holds = new Map(open.map(({ hold }) => [hold.operationId, hold]))
-    return new Refills(limits.payers, holds, limits.caps)
+    if (reserved.length === 0) return new Refills(limits.payers, [], limits.caps)
+    const open = await this.checks.read((transaction) => this.store.openHolds(transaction, owners, now, limit))
+    // A hold may keep units of several of them.
+    const holds = new Map(open.flatMap((of) => of.holds.map((hold) => [hold.operationId, hold] as const)))
+    const knownUntil = Math.min(...open.map((of) => of.knownUntil))
+    return new Refills(limits.payers, { values: () => holds.values(), knownUntil }, limits.caps)
   }
 
   /** Brings quotas to the present: rolls them; counts of members follow. */

@@ -25,6 +25,7 @@ import type { Channel } from '../rows/channel.js'
 import { NO_CAPS } from '../rows/counted-caps.js'
 import type { EventFeedRow } from '../rows/event-feed.entity.js'
 import type { EventRow } from '../rows/event.entity.js'
+import { groupBy } from '../rows/group-by.js'
 import { groupOwner, type GroupRow } from '../rows/group.entity.js'
 import type { HoldRow } from '../rows/hold.entity.js'
 import type { LedgerGateRow } from '../rows/ledger-gate.entity.js'
@@ -43,6 +44,7 @@ import {
   type DueUnits,
   type WorkingSet,
   type HeldBy,
+  type OpenHoldsOf,
   type OperationEntry,
 } from './working-set.js'
 
@@ -60,6 +62,17 @@ const NO_DIVES = '/*M! SET STATEMENT eq_range_index_dive_limit = 1 FOR */ '
 
 /** The maximum length of a list of ids in one statement. */
 const MAX_IDS = 10_000
+
+/**
+ * The number of open holds of an owner, or of a group, that are read at first to say when a refused amount fits. Few
+ * amounts depend on more of them, and a group may have some of each member.
+ */
+export const OPEN_HOLDS_AT_FIRST = 50
+/** If more are needed, this multiple of them is read, again and again. */
+export const OPEN_HOLDS_FACTOR = 10
+
+/** The maximum number of SELECTs in one statement; SQLite accepts 500. */
+const MAX_UNITED = 100
 
 /**
  * The present time is read after the locks are taken, and may then be earlier than the time that was assumed before.
@@ -500,9 +513,34 @@ export class LedgerStore<Q extends QuotaRow> {
     )
   }
 
-  /** The owners' holds that are open at `now`. */
-  async openHolds(transaction: Transaction, ownerIds: readonly number[], now: Instant): Promise<HeldBy[]> {
-    return this.holds(transaction, ownerIds, '>', now)
+  /** The holds of each owner that are open at `now`, the earliest `limit` of them. */
+  async openHolds(
+    transaction: Transaction,
+    ownerIds: readonly number[],
+    now: Instant,
+    limit: number,
+  ): Promise<OpenHoldsOf[]> {
+    const { hold } = this
+    const expiry = hold.column('expiresAt')
+    const found: OpenHoldsOf[] = []
+    for (const part of chunks(ownerIds, MAX_UNITED)) {
+      // An owner by itself: the index gives its first holds, however many it has.
+      const first =
+        `SELECT ${this.holdColumns} FROM ${hold.readBy(transaction.dialect, HOLDS_OF_OWNER)} ` +
+        `WHERE ${hold.column('ownerId')} = ? AND ${expiry} > ? ORDER BY ${expiry} LIMIT ${limit}`
+      const read = await this.holds(transaction, {
+        sql: part.map((_, n) => `SELECT * FROM (${first}) h${n}`).join(' UNION ALL '),
+        values: part.flatMap((ownerId) => [ownerId, hold.bind('expiresAt', now)]),
+      })
+      const held = groupBy(read, ({ ownerId }) => ownerId)
+      for (const ownerId of part) {
+        const holds = (held.get(ownerId) ?? []).map((one) => one.hold)
+        const last = holds.reduce((latest, { expiresAt }) => Math.max(latest, expiresAt), now)
+        // Further ones may end at the same instant as the last one.
+        found.push({ ownerId, holds, knownUntil: holds.length < limit ? Infinity : last })
+      }
+    }
+    return found
   }
 
   /** The owners' holds that are due at `now` and not yet recorded as expired, the earliest `limit` of them. */
@@ -512,14 +550,15 @@ export class LedgerStore<Q extends QuotaRow> {
     now: Instant,
     limit: number,
   ): Promise<HeldBy[]> {
+    if (ownerIds.length === 0) return []
     const { hold } = this
-    return this.holds(
-      transaction,
-      ownerIds,
-      '<=',
-      now,
-      `ORDER BY ${hold.column('expiresAt')}, ${hold.column('operationId')} LIMIT ${limit}`,
-    )
+    const expiry = hold.column('expiresAt')
+    return this.holds(transaction, {
+      sql:
+        `SELECT ${this.holdColumns} FROM ${hold.readBy(transaction.dialect, HOLDS_OF_OWNER)} WHERE ${hold.column('ownerId')} IN (${placeholders(ownerIds)}) ` +
+        `AND ${expiry} <= ? ORDER BY ${expiry}, ${hold.column('operationId')} LIMIT ${limit}`,
+      values: [...ownerIds, hold.bind('expiresAt', now)],
+    })
   }
 
   /**
@@ -717,24 +756,22 @@ export class LedgerStore<Q extends QuotaRow> {
     }
   }
 
-  /** Holds with their units, in one statement with few columns: an owner may have thousands. */
-  private async holds(
-    transaction: Transaction,
-    ownerIds: readonly number[],
-    compared: '>' | '<=',
-    now: Instant,
-    some = '',
-  ): Promise<HeldBy[]> {
-    if (ownerIds.length === 0) return []
-    const { hold, allocation } = this
-    const [id, ownerId, expiry] = [hold.column('operationId'), hold.column('ownerId'), hold.column('expiresAt')]
+  private get holdColumns(): string {
+    const { hold } = this
+    return `${hold.column('operationId')} AS id, ${hold.column('ownerId')} AS owner_id, ${hold.column('expiresAt')} AS expires_at`
+  }
+
+  /**
+   * Holds with their units, in one statement with few columns: an owner may have thousands.
+   * @param some selects their `holdColumns`
+   */
+  private async holds(transaction: Transaction, some: Statement): Promise<HeldBy[]> {
+    const { allocation } = this
     const rows = await transaction.rows(
       `SELECT h.id, h.owner_id, h.expires_at, a.${allocation.column('quotaId')} AS quota_id, a.${allocation.column('cycleSeq')} AS cycle_seq, ` +
-        `a.${allocation.column('amount')} AS amount, a.${allocation.column('countedAt')} AS counted_at FROM (SELECT ${id} AS id, ${ownerId} AS owner_id, ${expiry} AS expires_at ` +
-        `FROM ${hold.readBy(transaction.dialect, HOLDS_OF_OWNER)} ` +
-        `WHERE ${ownerId} IN (${placeholders(ownerIds)}) AND ${expiry} ${compared} ? ${some}) h ` +
+        `a.${allocation.column('amount')} AS amount, a.${allocation.column('countedAt')} AS counted_at FROM (${some.sql}) h ` +
         `${straightJoin(transaction.dialect)} ${allocation.readByKey(transaction.dialect, 'a')} ON a.${allocation.column('operationId')} = h.id`,
-      [...ownerIds, hold.bind('expiresAt', now)],
+      some.values,
     )
     const slice = new TimeSlice()
     // By owner, too: a hold has a row for each owner of whose quotas it keeps units.

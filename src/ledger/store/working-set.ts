@@ -53,6 +53,14 @@ export interface HeldBy {
   readonly hold: Hold
 }
 
+/** The open holds of an owner, or of a group, that end first. */
+export interface OpenHoldsOf {
+  readonly ownerId: number
+  readonly holds: readonly Hold[]
+  /** Those that end before this instant are all among `holds`; Infinity if there are no others. */
+  readonly knownUntil: Instant
+}
+
 /** The units of due holds in one count, and for a cap the time when they were counted. */
 export interface DueUnits extends Allocation {
   /** Null if the quota paid. */
@@ -73,8 +81,10 @@ export interface OwnerWorkingSet<Q extends QuotaRow> {
   readonly ownerId: number
   /** Every quota of the owner that may be live, and those that a request named. */
   readonly quotas: Set<Q>
-  /** Open holds: those that the batch opened, and if a refusal may need them, all that are not due. */
+  /** Open holds: those that the batch opened, and if a refusal may need them, the earliest that are not due. */
   readonly holds: Map<string, Hold>
+  /** The holds that end before this instant are all among `holds`; Infinity if there are no others. */
+  holdsKnownUntil: Instant
   /** Its groups, nearest first; undefined for an owner outside groups, and for a group. */
   chain: readonly number[] | undefined
   /** What is in force over its chain; undefined after an edit. */
@@ -135,6 +145,7 @@ export class WorkingSet<Q extends QuotaRow> {
         ownerId,
         quotas: new Set(),
         holds: new Map(),
+        holdsKnownUntil: this.now,
         chain: undefined,
         limits: undefined,
         unborn: [],
@@ -292,17 +303,19 @@ export class WorkingSet<Q extends QuotaRow> {
   }
 
   /**
-   * The earliest instant from which `amount` fits, or null; it does not fit now. Needs the open holds of the owner and
-   * of its groups. Its data is sorted once for all refusals of a batch.
+   * The earliest instant from which `amount` fits, or null; it does not fit now. Undefined if that depends on holds of
+   * the owner and of its groups that are not loaded (`addHolds`). Its data is sorted once for all refusals of a batch.
    */
-  refillsAt(ownerId: number, amount: number): Instant | null {
+  refillsAt(ownerId: number, amount: number): Instant | null | undefined {
     const owner = this.owner(ownerId)
     if (owner.refills === undefined) {
       const { payers, caps } = this.limits(ownerId)
       const levels = this.levelsOf(owner)
       // A hold may keep units of several levels.
-      const holds = (): Map<string, Hold> => new Map(levels.flatMap((level) => [...level.holds]))
-      owner.refills = new Refills(payers, levels.length === 1 ? owner.holds : { values: () => holds().values() }, caps)
+      const holds = (): Map<string, Hold> =>
+        levels.length === 1 ? owner.holds : new Map(levels.flatMap((level) => [...level.holds]))
+      const knownUntil = Math.min(...levels.map((level) => level.holdsKnownUntil))
+      owner.refills = new Refills(payers, { values: () => holds().values(), knownUntil }, caps)
     }
     return owner.refills.at(amount)
   }
@@ -388,6 +401,15 @@ export class WorkingSet<Q extends QuotaRow> {
     this.reached = []
     for (const { id } of reached) this.passAt.delete(id)
     return reached
+  }
+
+  /** Adds the earliest holds of owners, and of groups, that were read. */
+  addHolds(open: readonly OpenHoldsOf[]): void {
+    for (const { ownerId, holds, knownUntil } of open) {
+      const owner = this.owner(ownerId)
+      for (const hold of holds) owner.holds.set(hold.operationId, hold)
+      owner.holdsKnownUntil = knownUntil
+    }
   }
 
   openHold(ownerId: number, hold: Hold): void {

@@ -20,9 +20,17 @@ import { type Command, type GroupCommand, isOfGroups, type Outcome, type Request
 import { groupOf, groupOwner } from '../rows/group.entity.js'
 import { HOUR_MS } from '../rows/utc-step.js'
 import { GroupChains, GroupStore } from '../store/group-store.js'
-import type { Found, FoundGroups, LedgerStore, Wanted, WantedGroups } from '../store/ledger-store.js'
+import {
+  type Found,
+  type FoundGroups,
+  type LedgerStore,
+  OPEN_HOLDS_AT_FIRST,
+  OPEN_HOLDS_FACTOR,
+  type Wanted,
+  type WantedGroups,
+} from '../store/ledger-store.js'
 import { WorkingSet } from '../store/working-set.js'
-import { loadHolds, expireDueHolds, MoreLocks } from './holds.js'
+import { expireDueHolds, loadDueHolds, loadOpenHolds, MoreHolds, MoreLocks } from './holds.js'
 import type { IdSource } from './id-source.js'
 import { GroupActs } from './group-acts.js'
 import { Judge, replayOf, type Verdict } from './judge.js'
@@ -469,6 +477,7 @@ export class Engine<Q extends QuotaRow> {
     const also = new Set<number>()
     const unwanted = new Set<number>()
     let isMoved = false
+    let openLimit = OPEN_HOLDS_AT_FIRST
     for (let mends = 0, widenings = 0; ;) {
       let lockTimeouts = 0
       const written = { events: false }
@@ -482,6 +491,7 @@ export class Engine<Q extends QuotaRow> {
             unwanted,
             written,
             isMoved,
+            openLimit,
           })
         }, this.observer)
         if (written.events) this.onEvents?.()
@@ -490,6 +500,10 @@ export class Engine<Q extends QuotaRow> {
         if (error instanceof MoreLocks) {
           if ((widenings += 1) > MAX_WIDENINGS) throw new RowsLocked()
           for (const ownerId of error.ownerIds) also.add(ownerId)
+          continue
+        }
+        if (error instanceof MoreHolds) {
+          openLimit *= OPEN_HOLDS_FACTOR
           continue
         }
         if (error instanceof ChainsMoved) {
@@ -547,7 +561,7 @@ export class Engine<Q extends QuotaRow> {
     transaction: Transaction,
     requests: readonly Request[],
     skipLocked: boolean,
-    { also, unwanted, written, isMoved }: Attempt,
+    { also, unwanted, written, isMoved, openLimit }: Attempt,
   ): Promise<Decision[]> {
     const [first] = requests
     if (first !== undefined && isOfGroups(first.command))
@@ -582,7 +596,7 @@ export class Engine<Q extends QuotaRow> {
     const workingSet = new WorkingSet<Q>(this.clock.now())
     for (const [ownerId, chain] of chains) workingSet.setChain(ownerId, chain)
     for (const group of ofGroups.groups) workingSet.groups.set(group.id, group)
-    await this.load(transaction, workingSet, judged, { ...found, groupQuotas: ofGroups.quotas }, locked)
+    await this.load(transaction, workingSet, judged, { ...found, groupQuotas: ofGroups.quotas }, { locked, openLimit })
 
     this.renewIds(judged, workingSet, found.gate.closedTo)
     const judge = new Judge(this.channel, workingSet)
@@ -825,7 +839,7 @@ export class Engine<Q extends QuotaRow> {
     workingSet: WorkingSet<Q>,
     requests: readonly Request[],
     { quotas, groupQuotas, acts, operations }: Found<Q> & { readonly groupQuotas: readonly Q[] },
-    locked: ReadonlySet<number>,
+    { locked, openLimit }: { readonly locked: ReadonlySet<number> } & Pick<Attempt, 'openLimit'>,
   ): Promise<void> {
     const named = new Set(requests.map(({ command }) => ('quotaId' in command ? command.quotaId : undefined)))
     const paid = new Set<number>()
@@ -844,7 +858,8 @@ export class Engine<Q extends QuotaRow> {
     // Before the holds: a due one may belong to a quota that is deleted or expired, and that an edit is about to
     // revive.
     await this.loadMissing(transaction, workingSet, paid, locked)
-    await loadHolds(transaction, this.store, workingSet, requests, [...locked])
+    await loadDueHolds(transaction, this.store, workingSet, requests, [...locked])
+    await loadOpenHolds(transaction, this.store, workingSet, requests, [...locked], openLimit)
   }
 
   private async loadMissing(
@@ -900,6 +915,8 @@ interface Attempt {
   readonly written: { events: boolean }
   /** Were the remembered chains of an attempt not those that its owners have? */
   readonly isMoved: boolean
+  /** How many open holds of each owner are read if it may be refused. */
+  readonly openLimit: number
 }
 
 /** The groups that a batch locks. */

@@ -3,7 +3,7 @@ import { NO_CAPS } from '../rows/counted-caps.js'
 import type { QuotaRow } from '../rows/quota.entity.js'
 import { isDue } from '../store/answers.js'
 import { amountOf, type Request } from '../store/command.js'
-import type { LedgerStore } from '../store/ledger-store.js'
+import { type LedgerStore, OPEN_HOLDS_AT_FIRST } from '../store/ledger-store.js'
 import { type HeldBy, quotasOf, type WorkingSet } from '../store/working-set.js'
 
 /**
@@ -22,12 +22,19 @@ export class MoreLocks extends Error {
   }
 }
 
+/** When a refused amount fits depends on open holds that were not read; the batch runs again with more of them. */
+export class MoreHolds extends Error {
+  constructor() {
+    super('a batch needs more of the open holds')
+  }
+}
+
 /**
- * Reads the batch's data on holds, under the owners' locks: the units of due holds, which are subtracted whether or not
- * they are recorded as expired, and the open holds if a refusal must say when they return.
+ * Reads the units of due holds, under the owners' locks: they are subtracted whether or not the holds are recorded as
+ * expired.
  * @param ownerIds the locked owners; their quotas are in the working set
  */
-export async function loadHolds<Q extends QuotaRow>(
+export async function loadDueHolds<Q extends QuotaRow>(
   transaction: Transaction,
   store: LedgerStore<Q>,
   workingSet: WorkingSet<Q>,
@@ -50,13 +57,30 @@ export async function loadHolds<Q extends QuotaRow>(
     }),
     true,
   )
-  for (const { ownerId, hold } of await store.openHolds(
-    transaction,
-    ownersThatMayBeRefused(workingSet, requests, ownerIds),
-    workingSet.now,
-  )) {
-    workingSet.owner(ownerId).holds.set(hold.operationId, hold)
+}
+
+/**
+ * Reads the earliest open holds of owners that may be refused, after the units of due holds: a refusal says when held
+ * units return.
+ * @param limit how many of each owner are read; `OPEN_HOLDS_AT_FIRST`, or a multiple
+ */
+export async function loadOpenHolds<Q extends QuotaRow>(
+  transaction: Transaction,
+  store: LedgerStore<Q>,
+  workingSet: WorkingSet<Q>,
+  requests: readonly Request[],
+  ownerIds: readonly number[],
+  limit: number,
+): Promise<void> {
+  const asking = limit === OPEN_HOLDS_AT_FIRST ? ownersThatMayBeRefused(workingSet, requests, ownerIds) : ownerIds
+  const [holding, others]: [number[], number[]] = [[], []]
+  for (const ownerId of asking) {
+    const { quotas } = workingSet.owner(ownerId)
+    const holds = [...quotas].some(({ reserved }) => reserved > 0)
+    ;(holds ? holding : others).push(ownerId)
   }
+  workingSet.addHolds(others.map((ownerId) => ({ ownerId, holds: [], knownUntil: Infinity })))
+  workingSet.addHolds(await store.openHolds(transaction, holding, workingSet.now, limit))
 }
 
 /**
@@ -141,8 +165,9 @@ function ownersWithDueHolds<Q extends QuotaRow>(
 }
 
 /**
- * The owners whose open holds must be known because a refusal would have to say when they return. Others are not read,
- * so that a busy owner with a thousand holds does not read them for each batch.
+ * The owners whose open holds may have to be known because a refusal must say when they return. Others are not read at
+ * first, so that a busy owner with many holds does not read them for each batch; `MoreHolds` brings in what this
+ * estimate leaves out, as when an edit in the same batch lowers a total.
  */
 function ownersThatMayBeRefused<Q extends QuotaRow>(
   workingSet: WorkingSet<Q>,
@@ -150,27 +175,18 @@ function ownersThatMayBeRefused<Q extends QuotaRow>(
   ownerIds: readonly number[],
 ): number[] {
   const wanted = new Map<number, number>()
-  const edited = new Set<number>()
   let all = 0
   for (const { command, ownerId } of requests) {
     const amount = amountOf(command) ?? 0
     all += amount
     wanted.set(ownerId, (wanted.get(ownerId) ?? 0) + amount)
-    if ('quotaId' in command) edited.add(ownerId)
-  }
-  const isReserved = (ownerId: number): boolean => {
-    for (const quota of workingSet.owner(ownerId).quotas) if (quota.reserved > 0) return true
-    return false
   }
   const refused = new Set<number>()
-  for (const ownerId of wanted.keys()) {
+  for (const [ownerId, own] of wanted) {
     const levels = workingSet.levels(ownerId)
-    const reserved = levels.filter(isReserved)
-    if (reserved.length === 0) continue
     // Others of the batch may take what this owner shares with them.
-    const amount = levels.length === 1 ? (wanted.get(ownerId) ?? 0) : all
-    if (levels.some((level) => edited.has(level)) || amount > workingSet.available(ownerId))
-      for (const level of reserved) refused.add(level)
+    const amount = levels.length === 1 ? own : all
+    if (amount > workingSet.available(ownerId)) for (const level of levels) refused.add(level)
   }
   return ownerIds.filter((ownerId) => refused.has(ownerId))
 }

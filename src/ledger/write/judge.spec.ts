@@ -71,7 +71,7 @@ class Tables {
   }
 
   /** Decides requests in one batch, and writes what the working set says is to be written. */
-  batch(now: Instant, requests: readonly Request[], lookAtHolds = false): Reply[] {
+  batch(now: Instant, requests: readonly Request[]): Reply[] {
     const workingSet = new WorkingSet<QuotaRow>(now)
     for (const quota of this.quotas.values()) workingSet.addQuota({ ...quota })
     for (const { id, deduplicationKey, command } of requests) {
@@ -82,8 +82,7 @@ class Tables {
       if (entry !== undefined && workingSet.operation(entry.row.id) === undefined)
         workingSet.addOperation({ row: { ...entry.row }, allocations: entry.allocations })
     }
-    // As in `loadHolds`: due holds need a look only where a quota's time for it has come, and open ones only where a
-    // refusal has to name them.
+    // As in `loadDueHolds`: due holds need a look only where a quota's time for it has come.
     const held = [...this.holds.values()].map((hold) => ({ ownerId: OWNER, hold }))
     const isDue = ({ hold }: HeldBy): boolean => hold.expiresAt <= now
     const due = held.filter(isDue).sort((a, b) => a.hold.expiresAt - b.hold.expiresAt)
@@ -103,25 +102,23 @@ class Tables {
       due.filter(({ hold }) => named.has(hold.operationId)),
       true,
     )
-    if (lookAtHolds) {
-      for (const { hold } of held.filter((one) => !isDue(one)))
-        workingSet.owner(OWNER).holds.set(hold.operationId, hold)
-    }
+    const open = held.filter((one) => !isDue(one)).map(({ hold }) => hold)
+    workingSet.addHolds([{ ownerId: OWNER, holds: open, knownUntil: Infinity }])
     const judge = new Judge(CHANNEL, workingSet)
     const replies = requests.map((request) => this.decide(judge, request))
     // As in `sweepHolds`, but that one hold is as many as a batch sweeps of its own accord.
     if (looksAtDue) {
       workingSet.expireHolds(due.slice(0, 1), true)
       while (workingSet.spendsDueUnits) workingSet.expireHolds(due, false)
-      const open = held.filter((one) => !isDue(one)).map(({ hold }) => hold.expiresAt)
-      workingSet.moveDueTimes(new Map(open.length === 0 ? [] : [[OWNER, Math.min(...open)]]))
+      const next = Math.min(...open.map(({ expiresAt }) => expiresAt))
+      workingSet.moveDueTimes(new Map(open.length === 0 ? [] : [[OWNER, next]]))
     }
     this.write(workingSet)
     return replies
   }
 
-  ask(now: Instant, command: Command, ask: Ask = {}, lookAtHolds = false): Reply {
-    return this.batch(now, [this.request(command, ask)], lookAtHolds)[0]!
+  ask(now: Instant, command: Command, ask: Ask = {}): Reply {
+    return this.batch(now, [this.request(command, ask)])[0]!
   }
 
   create(now: Instant, settings: Partial<NewSettings>, ask: Ask = {}): Reply {
@@ -257,7 +254,7 @@ describe('a consume', () => {
     tables.ask(NOW, consume(4))
     tables.ask(NOW, reserve(2, 5400))
     const before = counters(tables)
-    const { code, error } = tables.ask(NOW, consume(8), {}, true)
+    const { code, error } = tables.ask(NOW, consume(8))
     expect(code).toBe('quota_exceeded')
     expect(error!.extra).toEqual({
       requested: 8,
@@ -272,10 +269,10 @@ describe('a consume', () => {
       ],
     })
     // At one o'clock 3 come back, and the hold's 2 at half past.
-    expect(tables.ask(NOW, consume(7), {}, true).error!.extra).toMatchObject({
+    expect(tables.ask(NOW, consume(7)).error!.extra).toMatchObject({
       refills_at: formatInstant(NOW + 1.5 * HOUR),
     })
-    expect(tables.ask(NOW, consume(5), {}, true).error!.extra).toMatchObject({ refills_at: formatInstant(NOW + HOUR) })
+    expect(tables.ask(NOW, consume(5)).error!.extra).toMatchObject({ refills_at: formatInstant(NOW + HOUR) })
     expect(counters(tables)).toEqual(before)
   })
 
@@ -445,7 +442,7 @@ describe('across a reset', () => {
     if (how === 'release') expect(tables.ask(later, release('hold')).answer).toMatchObject({ state: 'released' })
     if (how === 'refund') expect(tables.ask(later, refund('spent')).answer).toMatchObject({ refunded: 4 })
     expect(standing(tables, 1, after)).toMatchObject({ used: 3, reserved: 2 })
-    expect(tables.ask(after, consume(5), {}, true).answer).toMatchObject({ owner_remaining: 0 })
+    expect(tables.ask(after, consume(5)).answer).toMatchObject({ owner_remaining: 0 })
   })
 
   it('also changes the last cycle of an expired quota, which no longer rolls', () => {
@@ -1068,7 +1065,6 @@ describe('any sequence of requests', () => {
       fc.constantFrom('event', 'event', 'before'),
     ),
     moves: fc.array(anyMove, { minLength: 1, maxLength: 4 }),
-    lookAtHolds: fc.boolean(),
   })
   type Move = typeof anyMove extends fc.Arbitrary<infer T> ? T : never
 
@@ -1160,7 +1156,7 @@ describe('any sequence of requests', () => {
           const bodies = new Map<string, string>()
           const sent: Request[] = []
           const lowered = new Set<number>()
-          for (const { time, moves, lookAtHolds } of batches) {
+          for (const { time, moves } of batches) {
             const event = nextEvent(model) - model.now
             model.pass(typeof time === 'number' ? time : time === 'event' ? event : event - 1)
             const { now } = model
@@ -1177,7 +1173,7 @@ describe('any sequence of requests', () => {
               if ('amount' in command || command.kind === 'release') sent.unshift(request)
               return model.expect(command, key ?? '', request.id)
             })
-            const replies = tables.batch(now, requests, lookAtHolds)
+            const replies = tables.batch(now, requests)
 
             for (const [place, { code, replay, view }] of expected.entries()) {
               const [reply, { id, command }] = [replies[place]!, requests[place]!]

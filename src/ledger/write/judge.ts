@@ -33,6 +33,7 @@ import {
   type RecordedCommand,
   type Request,
 } from '../store/command.js'
+import { MoreHolds } from './holds.js'
 import { groupNotFound, keyReused, operationNotFound, quotaNotFound, versionMismatch } from '../store/errors.js'
 import { eventOfChange, eventOfThresholds, type QuotaAction } from '../store/new-event.js'
 import type { WorkingSet, OperationEntry } from '../store/working-set.js'
@@ -422,10 +423,12 @@ export class Judge<Q extends QuotaRow> {
     return `${this.channel.subjects[0].field} ${ownerId}`
   }
 
+  /** @throws MoreHolds */
   private exceeded(ownerId: number, requested: number, { payers, caps }: Limits<Q>): ServiceError {
     const left = this.workingSet.available(ownerId)
     const refusing = refusingCaps(caps, requested)
     const refill = this.workingSet.refillsAt(ownerId, requested)
+    if (refill === undefined) throw new MoreHolds()
     return new ServiceError(
       'quota_exceeded',
       `${requested} requested, ${left} remaining for ${this.nameOwner(ownerId)}${byCaps(refusing)}.`,

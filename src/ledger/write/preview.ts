@@ -10,7 +10,7 @@ import type { Command } from '../store/command.js'
 import { GroupStore } from '../store/group-store.js'
 import type { LedgerStore } from '../store/ledger-store.js'
 import { WorkingSet } from '../store/working-set.js'
-import { loadHolds } from './holds.js'
+import { loadDueHolds } from './holds.js'
 import { Judge } from './judge.js'
 
 /** A proposed change. */
@@ -89,7 +89,7 @@ export class Preview<Q extends QuotaRow> {
       const groupIds = others.flatMap((ownerId) => groupOf(ownerId) ?? [])
       for (const group of await this.store.groupsById(transaction, groupIds)) workingSet.groups.set(group.id, group)
     })
-    await reads.read(async (transaction) => loadHolds(transaction, this.store, workingSet, [], others))
+    await reads.read(async (transaction) => loadDueHolds(transaction, this.store, workingSet, [], others))
     return workingSet
   }
 
