@@ -148,43 +148,42 @@ export class UsageService<Q extends QuotaRow> {
   ): Promise<string> {
     const slice = new TimeSlice()
     const ownerOfKey = new Map<string, number>()
-    const answers: Promise<Outcome>[] = []
-    let open: Promise<Outcome>[] = []
+    const answers: (Promise<Outcome | Failed> | Failed)[] = []
+    let open: Promise<unknown>[] = []
     for (const [place, raw] of items.entries()) {
       if (slice.spent) await slice.next()
       const { value: item, errors } = this.checker.check(itemType, raw, `items[${place}]`)
-      let answer: Promise<Outcome>
-      if (errors !== undefined) answer = Promise.reject(validationFailed(errors))
-      else {
-        const [key, ownerId] = [item.idempotency_key, ownerOf(this.channel, item)]
-        // The ledger keeps the order of one owner's requests. If a key names another owner than before, the earlier
-        // items are settled first.
-        if ((ownerOfKey.get(key) ?? ownerId) !== ownerId) {
-          await Promise.allSettled(open)
-          open = []
-        }
-        ownerOfKey.set(key, ownerId)
-        answer = this.ledger.consume(caller, ownerId, item.amount, key, true)
+      if (errors !== undefined) {
+        answers.push(new Failed(validationFailed(errors)))
+        continue
       }
-      // Awaited below, after all have started.
-      answer.catch(() => undefined)
+      const [key, ownerId] = [item.idempotency_key, ownerOf(this.channel, item)]
+      // The ledger keeps the order of one owner's requests. If a key names another owner than before, the earlier
+      // items are settled first.
+      if ((ownerOfKey.get(key) ?? ownerId) !== ownerId) {
+        await Promise.all(open)
+        open = []
+      }
+      ownerOfKey.set(key, ownerId)
+      const answer = this.ledger.consume(caller, ownerId, item.amount, key, true).catch(failed)
       answers.push(answer)
       open.push(answer)
     }
-    const results = await Promise.allSettled(answers)
-    const failures = results.filter((result) => result.status === 'rejected').map((result): unknown => result.reason)
-    const [first] = failures
-    const away = failures.every((failure) => failure instanceof ServiceError && failure.code === 'unavailable')
-    if (failures.length === results.length && away) throw first
+    const results: (Outcome | Failed)[] = []
+    for (const answer of answers) results.push(await answer)
+    const [first] = results
+    const isAway = (one: Outcome | Failed): boolean =>
+      one instanceof Failed && one.reason instanceof ServiceError && one.reason.code === 'unavailable'
+    if (first instanceof Failed && results.every(isAway)) throw first.reason
     const parts: string[] = []
     for (const result of results) {
       if (slice.spent) await slice.next()
-      if (result.status === 'fulfilled') {
-        // The bytes of the operation are those of its first answer, so they are inserted unchanged.
-        parts.push(`{"status":200,"replayed":${result.value.replayed},"operation":${result.value.body}}`)
-      } else {
+      if (result instanceof Failed) {
         const problem = problemOf(this.reported(result.reason, caller.requestId), caller.requestId)
         parts.push(JSON.stringify({ status: problem.status, problem }))
+      } else {
+        // The bytes of the operation are those of its first answer, so they are inserted unchanged.
+        parts.push(`{"status":200,"replayed":${result.replayed},"operation":${result.body}}`)
       }
     }
     return `{"results":[${parts.join(',')}]}`
@@ -200,3 +199,10 @@ export class UsageService<Q extends QuotaRow> {
     )
   }
 }
+
+/** The failure of an item, in place of a rejected promise: many wait at once, and one promise for each is enough. */
+class Failed {
+  constructor(readonly reason: unknown) {}
+}
+
+const failed = (reason: unknown): Failed => new Failed(reason)

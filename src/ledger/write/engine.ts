@@ -234,7 +234,7 @@ export class Engine<Q extends QuotaRow> {
    * Decides a request and commits its effect. It must have capacity (`acquire`).
    * @throws ServiceError the refusal; `unavailable` if the database is unavailable, the queue full or the engine closed
    */
-  async submit(request: Request): Promise<Outcome> {
+  submit(request: Request): Promise<Outcome> {
     // The sweeper sends the only requests in these lanes for which no caller waits.
     if (request.command.kind !== 'sweep') this.askedAt = performance.now()
     return this.enqueue(request, () => this.laneOf(request.ownerId))
@@ -244,7 +244,7 @@ export class Engine<Q extends QuotaRow> {
    * The same for a background request: it uses a separate lane with small batches. It needs no capacity: the caller
    * limits their number, and pauses while the engine is in use (`inUse`).
    */
-  async submitInBackground(request: Request): Promise<Outcome> {
+  submitInBackground(request: Request): Promise<Outcome> {
     return this.enqueue(request, () => this.background)
   }
 
@@ -267,14 +267,15 @@ export class Engine<Q extends QuotaRow> {
     )
   }
 
-  private async enqueue(request: Request, laneOf: () => Lane): Promise<Outcome> {
-    const { callerId: caller, ownerId } = request
-    if (this.closed) throw new Unavailable('draining')
-    const waitingForOwner = this.waitingByLockedOwner.get(ownerId)
-    const lane = waitingForOwner === undefined ? laneOf() : this.lockedLane
-    if (lane.isFullFor(caller)) throw new Unavailable('queue_full')
-    if (waitingForOwner !== undefined && waitingForOwner >= MAX_LOCKED_OUT_OF_ONE) throw this.ownerLocked(ownerId)
+  // Thousands of requests may wait at once, and all that each has is copied by the garbage collector: one promise.
+  private enqueue(request: Request, laneOf: () => Lane): Promise<Outcome> {
     return new Promise((resolve, reject) => {
+      const { callerId: caller, ownerId } = request
+      if (this.closed) throw new Unavailable('draining')
+      const waitingForOwner = this.waitingByLockedOwner.get(ownerId)
+      const lane = waitingForOwner === undefined ? laneOf() : this.lockedLane
+      if (lane.isFullFor(caller)) throw new Unavailable('queue_full')
+      if (waitingForOwner !== undefined && waitingForOwner >= MAX_LOCKED_OUT_OF_ONE) throw this.ownerLocked(ownerId)
       const waiting: Waiting = {
         request,
         since: performance.now(),

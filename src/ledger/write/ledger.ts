@@ -17,6 +17,7 @@ import {
   deduplicationKeyForSettling,
   type GroupPatch,
   type Outcome,
+  type Request,
 } from '../store/command.js'
 import { keyReused, operationNotFound, quotaNotFound } from '../store/errors.js'
 import { LedgerStore } from '../store/ledger-store.js'
@@ -166,7 +167,7 @@ export class Ledger<Q extends QuotaRow> implements BeforeApplicationShutdown {
    * Spends `amount` units at once, or nothing.
    * @param inBatch has `withCapacity` already taken capacity for it?
    */
-  async consume(caller: Caller, ownerId: number, amount: number, key: string, inBatch = false): Promise<Outcome> {
+  consume(caller: Caller, ownerId: number, amount: number, key: string, inBatch = false): Promise<Outcome> {
     return this.spend(caller, ownerId, { kind: 'consume', amount }, key, inBatch)
   }
 
@@ -188,7 +189,10 @@ export class Ledger<Q extends QuotaRow> implements BeforeApplicationShutdown {
 
   /** Holds `amount` units for `ttlSeconds`, or nothing. */
   async reserve(caller: Caller, ownerId: number, amount: number, ttlSeconds: number, key: string): Promise<Outcome> {
-    return this.spend(caller, ownerId, { kind: 'reserve', amount, ttlSeconds }, key)
+    const outcome = await this.spend(caller, ownerId, { kind: 'reserve', amount, ttlSeconds }, key)
+    // This includes replays: a key belongs to its caller, and so does the operation.
+    this.remember(String(outcome.subject), { ownerId, maker: caller.id })
+    return outcome
   }
 
   /** Spends the hold, or `amount` of it; the rest returns. */
@@ -276,8 +280,9 @@ export class Ledger<Q extends QuotaRow> implements BeforeApplicationShutdown {
     inBatch = false,
   ): Promise<Outcome> {
     try {
-      const submit = async (): Promise<Outcome> => this.submitted(caller, ownerId, command, key)
-      const outcome = await (inBatch ? submit() : this.withCapacity(caller, 1, submit))
+      const outcome = inBatch
+        ? await this.submitted(caller, ownerId, command, key)
+        : await this.withCapacity(caller, 1, () => this.submitted(caller, ownerId, command, key))
       if (outcome.observed === true) this.refusals.count(ownerId, OBSERVED, command.amount)
       return outcome
     } catch (error) {
@@ -288,18 +293,23 @@ export class Ledger<Q extends QuotaRow> implements BeforeApplicationShutdown {
   }
 
   private async submit(caller: Caller, ownerId: number, command: Command, key: string | null = null): Promise<Outcome> {
-    return this.withCapacity(caller, 1, async () => this.submitted(caller, ownerId, command, key))
+    return this.withCapacity(caller, 1, () => this.submitted(caller, ownerId, command, key))
   }
 
-  private async submitted(caller: Caller, ownerId: number, command: Command, key: string | null): Promise<Outcome> {
+  /** @throws StoreUnavailable at once; whatever follows rejects the promise */
+  private submitted(caller: Caller, ownerId: number, command: Command, key: string | null): Promise<Outcome> {
     // Otherwise the request waits behind a batch that was in progress when the database failed, and that still waits
     // for it.
     this.transactions.requireWrites()
-    const settling = command.kind === 'commit' || command.kind === 'release'
     // Before the act, so that a look-up under all callers finds the key as soon as the request is answered.
     const noting = SPENDING.has(command.kind) ? this.callers.note(caller) : undefined
-    if (noting !== undefined) await noting
-    const outcome = await this.engine.submit({
+    const submit = (): Promise<Outcome> => this.engine.submit(this.request(caller, ownerId, command, key))
+    return noting === undefined ? submit() : noting.then(submit)
+  }
+
+  private request(caller: Caller, ownerId: number, command: Command, key: string | null): Request {
+    const settling = command.kind === 'commit' || command.kind === 'release'
+    return {
       id: this.ids.next(),
       ownerId,
       caller: caller.name,
@@ -312,10 +322,7 @@ export class Ledger<Q extends QuotaRow> implements BeforeApplicationShutdown {
           ? null
           : deduplicationKeyFor(caller.id, key),
       command,
-    })
-    // This includes replays: a key belongs to its caller, and so does the operation.
-    if (command.kind === 'reserve') this.remember(String(outcome.subject), { ownerId, maker: caller.id })
-    return outcome
+    }
   }
 
   private remember(operationId: string, hold: Remembered): void {
