@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { expect, it, jest } from '@jest/globals'
+import Database from 'libsql'
 import { copyTo } from '../src/database/sqlite-file.js'
 import type { ChannelApi } from './support/channel-api.js'
 import { runNode } from './support/command.js'
@@ -15,6 +16,36 @@ jest.setTimeout(120_000)
 forEveryChannel('the command that forgets', (kind, [api]) => {
   const ENTRY = 'dist/src/erase.js'
   const option = `--${(api as ChannelApi).channel}`
+
+  if (kind.name === 'SQLite')
+    it('says if the old texts stay in the -wal file, since another process reads, and removes them the next time', async () => {
+      const { quotas, owner } = api as ChannelApi
+      const store = await kind.open()
+      const path = store.url.replace('sqlite:', '')
+      const client = new HttpClient()
+      const instance = await Instance.start(store.url, client)
+      const reader = new Database(path)
+      const inWal = async () => (await readFile(`${path}-wal`)).includes('to be forgotten')
+      const run = async () => runNode([ENTRY, option, '7'], { env: { DATABASE_URL: store.url } })
+      try {
+        const quota = { [owner]: 7, quota_type: 1, total: 1, expire_at: '2099-01-01T00:00:00Z', label: 'to be forgotten' }
+        expect((await instance.post(quotas, quota)).status).toBe(201)
+        reader.exec('BEGIN')
+        reader.prepare('SELECT COUNT(*) FROM schema_migration').all([])
+        const { code, stdout, stderr } = await run()
+        expect([code, stderr]).toEqual([1, expect.stringContaining(`-wal file of ${store.url}`)])
+        expect(stdout).toMatch(/labels: 1 of 1 erased/)
+        expect(await inWal()).toBe(true)
+        reader.exec('COMMIT')
+        expect(await run()).toMatchObject({ code: 0, stderr: '' })
+        expect(await inWal()).toBe(false)
+      } finally {
+        reader.close()
+        await instance.kill()
+        client.close()
+        await store.drop()
+      }
+    })
 
   it('erases beside the service, says what remains to be seen to, and refuses what it does not know', async () => {
     const { quotas, consume, owner } = api as ChannelApi
