@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import { Logger } from '@nestjs/common'
+import type { DataSource } from 'typeorm'
 import { Erasure } from './change-set/erasure.js'
 import { ArgumentError, command, EXIT, tell } from './command.js'
 import { type CommandStore, withStore } from './command-store.js'
@@ -15,7 +16,8 @@ const NAMES = CHANNELS.map(({ channel }) => channel.name)
 const USAGE = `usage: node dist/src/erase.js ${NAMES.map((name) => `[--${name} ID]…`).join(' ')}
   Makes labels, keys, request ids, actors named as the owner, and links of an owner unreadable in DATABASE_URL, while instances serve. Amounts and
   times stay. Keys of the owner end: a request that is sent again is a new one. What was interrupted is begun again.
-  Exit code: 0 erased; 1 the owner is not known, or the database cannot be used; 2 wrong arguments.`
+  Exit code: 0 erased; 1 the owner is not known, the database cannot be used, or a process that reads a SQLite file keeps its -wal file; 2 wrong
+  arguments.`
 
 /** What the command cannot reach. */
 const ELSEWHERE =
@@ -24,6 +26,9 @@ const ELSEWHERE =
 
 /** The minimum time between two lines about progress. */
 const EVERY_MS = 10_000
+/** A SQLite file that others use: how often, and at which interval, its -wal file is tried to be merged. */
+const MERGES = 100
+const MERGE_EVERY_MS = 50
 
 await command(USAGE, async (args) => {
   const options = Object.fromEntries(NAMES.map((name) => [name, { type: 'string', multiple: true } as const]))
@@ -40,7 +45,7 @@ await command(USAGE, async (args) => {
   tell(`Database ${databaseName(database)}`)
   // A failure of the database ends the command, which reports it.
   Logger.overrideLogger(false)
-  const erase = async (store: CommandStore): Promise<string[]> => {
+  const erase = async (store: CommandStore): Promise<{ unknown: string[]; isMerged: boolean }> => {
     const { dataSource, transactions, clock } = store
     const erasures = named.map(({ kind, text, name }) => ({
       name,
@@ -48,18 +53,30 @@ await command(USAGE, async (args) => {
     }))
     const unknown: string[] = []
     for (const { name, erasure } of erasures) if (!(await erasure.isKnown())) unknown.push(name)
-    if (unknown.length > 0) return unknown
+    if (unknown.length > 0) return { unknown, isMerged: true }
     // Otherwise SQLite leaves the old text in the page.
     if (database.kind === 'sqlite') await dataSource.query('PRAGMA secure_delete = ON')
     for (const { name, erasure } of erasures) tell(`${name}: ${await run(erasure)}`)
-    if (database.kind === 'sqlite') await dataSource.query('PRAGMA wal_checkpoint(TRUNCATE)')
-    return []
+    return { unknown, isMerged: database.kind !== 'sqlite' || (await merge(dataSource)) }
   }
-  const unknown = await using(database, async () => withStore(database, erase))
+  const { unknown, isMerged } = await using(database, async () => withStore(database, erase))
   if (unknown.length > 0) throw new StartError(`not known, so nothing was erased: ${unknown.join(', ')}`)
   tell(ELSEWHERE)
-  return EXIT.done
+  if (isMerged) return EXIT.done
+  throw new StartError(
+    `old texts are still in the -wal file of ${databaseName(database)}, since another process reads it: end that, and run this again`,
+  )
 })
+
+/** Empties the -wal file, which contains old texts. @returns whether nobody hindered it */
+async function merge(dataSource: DataSource): Promise<boolean> {
+  for (let tries = 1; ; tries += 1) {
+    const [result] = await dataSource.query<{ busy: number }[]>('PRAGMA wal_checkpoint(TRUNCATE)')
+    if (result?.busy === 0) return true
+    if (tries === MERGES) return false
+    await sleep(MERGE_EVERY_MS)
+  }
+}
 
 /** Erases an owner, with pauses as long as the steps, so that requests have at least half of the database. */
 async function run(erasure: Pick<Erasure<never>, 'run'>): Promise<string> {

@@ -148,9 +148,15 @@ describe('abuse of HTTP', () => {
       ['noise', 'NOISE\r\n\r\n'],
       ['a head that is too large', request('GET', '/health/live', `X: ${'x'.repeat(20_000)}\r\n`)],
       ['CONNECT', 'CONNECT a:443 HTTP/1.1\r\nHost: a\r\n\r\n'],
+      ['a URL whose address is broken', request('GET', 'http://[a/')],
+      ['a URL whose host is none', request('GET', 'http://xn--a/health/live')],
+      ['a URL without a path', request('GET', 'quota://a')],
+      ['a URL without a host', request('GET', 'http://?a=b')],
     ])('is refused with 400: %s', async (_what, bytes) => {
       const [answer] = await (await raw(bytes)).heard()
       expect(problem(answer!)).toEqual([400, 'validation_failed'])
+      // And the process goes on.
+      expect((await (await raw(request('GET', 'http://a/health/live'))).heard())[0]!.status).toBe(200)
     })
 
     it.each(['a', 'A.example:3000', '127.0.0.1', '[::1]:3000', 'quota_service', 'xn--bcher-kva.example.', 'a:'])(

@@ -1,8 +1,10 @@
-import { execFile } from 'node:child_process'
-import { existsSync } from 'node:fs'
+import { execFile, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync, readFileSync, statSync } from 'node:fs'
 import { mkdir, mkdtemp, readdir, readFile, rm, stat, utimes, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals'
 import Database from 'libsql'
@@ -73,6 +75,43 @@ describe('the backup command', () => {
     } finally {
       await restored.kill()
     }
+  })
+
+  it('is not taken from the work of another backup to the same file, nor replaces what has come meanwhile', async () => {
+    const large = new Database(at('quota.db'))
+    large.exec('CREATE TABLE filler (content BLOB)')
+    const insert = large.prepare('INSERT INTO filler VALUES (zeroblob(1000000))')
+    for (let n = 0; n < 100; n += 1) insert.run([])
+    large.close()
+    const part = at('copy.db.part')
+    /** Stops a backup in its midst, and does something to the files. */
+    const interrupted = async (meanwhile: () => Promise<void>): Promise<number | null> => {
+      for (;;) {
+        const env = { PATH: process.env['PATH'], DATABASE_URL: 'sqlite:./quota.db' }
+        const child = spawn(process.execPath, [ENTRY, 'copy.db'], { cwd: folder, env, stdio: 'ignore' })
+        const ended = once(child, 'exit') as Promise<[number | null]>
+        while (child.exitCode === null && (statSync(part, { throwIfNoEntry: false })?.size ?? 0) === 0) await sleep(1)
+        child.kill('SIGSTOP')
+        while (child.exitCode === null && !/\) T /.test(readFileSync(`/proc/${child.pid}/stat`, 'latin1')))
+          await sleep(1)
+        const isCaught = existsSync(part) && !existsSync(at('copy.db'))
+        if (isCaught) await meanwhile()
+        child.kill('SIGCONT')
+        const [code] = await ended
+        if (isCaught) return code
+        // It was faster.
+        await rm(at('copy.db'))
+      }
+    }
+    const another = await interrupted(async () => {
+      await rm(part)
+      await writeFile(part, 'half')
+    })
+    expect([another, await readdir(folder)]).toEqual([1, expect.arrayContaining(['copy.db.part', 'quota.db'])])
+    expect([existsSync(at('copy.db')), (await stat(part)).size]).toEqual([false, 'half'.length])
+    await rm(part)
+    expect(await interrupted(async () => writeFile(at('copy.db'), 'the last copy'))).toBe(1)
+    expect([existsSync(part), (await stat(at('copy.db'))).size]).toEqual([false, 'the last copy'.length])
   })
 
   it('refuses without any change: no file, an existing one, a server', async () => {

@@ -1,11 +1,13 @@
 import { readFile } from 'node:fs/promises'
 import { expect, it, jest } from '@jest/globals'
+import Database from 'libsql'
 import { copyTo } from '../src/database/sqlite-file.js'
 import type { ChannelApi } from './support/channel-api.js'
 import { runNode } from './support/command.js'
 import { HttpClient } from './support/http-client.js'
 import { Instance } from './support/instance.js'
 import { forEveryChannel } from './support/store.js'
+import { TcpProxy } from './support/tcp-proxy.js'
 import { verified } from './support/verify.js'
 
 // Processes one after the other, on a machine that may be busy.
@@ -15,6 +17,78 @@ jest.setTimeout(120_000)
 forEveryChannel('the command that forgets', (kind, [api]) => {
   const ENTRY = 'dist/src/erase.js'
   const option = `--${(api as ChannelApi).channel}`
+
+  if (kind.name === 'SQLite')
+    it('says if the old texts stay in the -wal file, since another process reads, and removes them the next time', async () => {
+      const { quotas, owner } = api as ChannelApi
+      const store = await kind.open()
+      const path = store.url.replace('sqlite:', '')
+      const client = new HttpClient()
+      const instance = await Instance.start(store.url, client)
+      const reader = new Database(path)
+      const inWal = async () => (await readFile(`${path}-wal`)).includes('to be forgotten')
+      const run = async () => runNode([ENTRY, option, '7'], { env: { DATABASE_URL: store.url } })
+      try {
+        const quota = {
+          [owner]: 7,
+          quota_type: 1,
+          total: 1,
+          expire_at: '2099-01-01T00:00:00Z',
+          label: 'to be forgotten',
+        }
+        expect((await instance.post(quotas, quota)).status).toBe(201)
+        reader.exec('BEGIN')
+        reader.prepare('SELECT COUNT(*) FROM schema_migration').all([])
+        const { code, stdout, stderr } = await run()
+        expect([code, stderr]).toEqual([1, expect.stringContaining(`-wal file of ${store.url}`)])
+        expect(stdout).toMatch(/labels: 1 of 1 erased/)
+        expect(await inWal()).toBe(true)
+        reader.exec('COMMIT')
+        expect(await run()).toMatchObject({ code: 0, stderr: '' })
+        expect(await inWal()).toBe(false)
+      } finally {
+        reader.close()
+        await instance.kill()
+        client.close()
+        await store.drop()
+      }
+    })
+  else
+    it('finds what it has begun if the answer to COMMIT is lost', async () => {
+      const { quotas, owner } = api as ChannelApi
+      const store = await kind.open()
+      const client = new HttpClient()
+      const instance = await Instance.start(store.url, client)
+      const proxy = await TcpProxy.start(store.url)
+      try {
+        const quota = {
+          [owner]: 7,
+          quota_type: 1,
+          total: 1,
+          expire_at: '2099-01-01T00:00:00Z',
+          label: 'to be forgotten',
+        }
+        expect((await instance.post(quotas, quota)).status).toBe(201)
+        let lost = 0
+        proxy.rule = ({ text, earlier }) => {
+          if (lost > 0 || text !== 'COMMIT' || !earlier.some((one) => one.includes('link_generation` ='))) return 'pass'
+          lost += 1
+          return 'swallow'
+        }
+        const { code, stderr, stdout } = await runNode([ENTRY, option, '7'], { env: { DATABASE_URL: proxy.url } })
+        expect([lost, code, stderr]).toEqual([1, 0, ''])
+        expect(stdout).toMatch(/labels: 1 of 1 erased/)
+        // The erasure, and the quota's label.
+        const { text } = await instance.get(`${quotas}/changes?action=erase`)
+        expect(JSON.parse(text).items).toHaveLength(2)
+        expect(await verified(store.url)).toEqual([])
+      } finally {
+        await proxy.close()
+        await instance.kill()
+        client.close()
+        await store.drop()
+      }
+    })
 
   it('erases beside the service, says what remains to be seen to, and refuses what it does not know', async () => {
     const { quotas, consume, owner } = api as ChannelApi

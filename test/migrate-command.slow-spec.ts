@@ -16,6 +16,7 @@ import { HttpClient } from './support/http-client.js'
 import { Instance } from './support/instance.js'
 import { NextVersion } from './support/next-version.js'
 import { onEveryStore, type Store } from './support/store.js'
+import { TcpProxy } from './support/tcp-proxy.js'
 
 // Processes one after the other, on a machine that may be busy.
 jest.setTimeout(120_000)
@@ -266,6 +267,22 @@ onEveryStore('the migrate command', (kind) => {
         } finally {
           await asRoot(`DROP USER ${account}@'%'`)
         }
+      })
+
+      it('reverts one migration with --back, also if the answer that it is done is lost', async () => {
+        await updated()
+        expect(ranBy(await command('--finish'))).toEqual([next.uses])
+        const proxy = await TcpProxy.start(store.url)
+        let lost = 0
+        proxy.rule = ({ text }) =>
+          lost === 0 && /^DELETE FROM .*schema_migration/.test(text) ? ((lost += 1), 'swallow') : 'pass'
+        try {
+          const ended = await runNode([next.program('migrate.js'), '--back'], { env: { DATABASE_URL: proxy.url } })
+          expect([lost, ended.code, ended.stdout.split('\n').at(-2)]).toEqual([1, 0, `taken back ${next.uses}`])
+        } finally {
+          await proxy.close()
+        }
+        expect(await recordedIn(store)).toEqual([...NAMES, next.adds])
       })
     }
   })

@@ -107,10 +107,15 @@ export async function migrateBack(
   entities: readonly EntityTarget<unknown>[],
 ): Promise<string | undefined> {
   if (isAbsent(config)) return undefined
+  let begun: string | undefined
   return connected(config, entities, async (dataSource, runner) => {
     return underLock(config, runner, async () => {
-      const last = (await recorded(dataSource, runner)).at(-1)
+      const names = await recorded(dataSource, runner)
+      // An earlier attempt has reverted it, and lost the answer: the one before it stays.
+      if (begun !== undefined && !names.includes(begun)) return begun
+      const last = names.at(-1)
       if (last !== undefined && notKnown([last]).length > 0) throw new UnknownMigration(last)
+      begun = last
       if (last !== undefined) await new Executor(dataSource, runner, true).undoLastMigration()
       return last
     })

@@ -1,4 +1,15 @@
-import { accessSync, closeSync, constants, fsyncSync, mkdirSync, openSync, renameSync, rmSync, statSync } from 'node:fs'
+import {
+  accessSync,
+  closeSync,
+  constants,
+  fstatSync,
+  fsyncSync,
+  mkdirSync,
+  openSync,
+  renameSync,
+  rmSync,
+  statSync,
+} from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import Database from 'libsql'
 
@@ -36,7 +47,7 @@ export function ensureWritable(path: string): void {
 export function copyTo(path: string, copy: string): void {
   // SQLite would create a missing file, and copy that.
   if (statSync(path, { throwIfNoEntry: false }) === undefined) throw new Error(`${path} does not exist`)
-  if (statSync(copy, { throwIfNoEntry: false }) !== undefined) throw new Error(`${copy} already exists`)
+  mustBeNew(copy)
   const part = `${copy}.part`
   rmSync(part, { force: true })
   const descriptor = openSync(part, 'wx', OWNER_ALONE)
@@ -48,11 +59,22 @@ export function copyTo(path: string, copy: string): void {
       database.close()
     }
     fsyncSync(descriptor)
+    // Somebody may have begun another copy to the same file, or completed one.
+    if (!isOpenAs(descriptor, part)) throw new Error(`another process has removed ${part}`)
+    mustBeNew(copy)
     renameSync(part, copy)
   } finally {
+    if (isOpenAs(descriptor, part)) rmSync(part)
     closeSync(descriptor)
-    rmSync(part, { force: true })
   }
+}
+
+function mustBeNew(copy: string): void {
+  if (statSync(copy, { throwIfNoEntry: false }) !== undefined) throw new Error(`${copy} already exists`)
+}
+
+function isOpenAs(descriptor: number, path: string): boolean {
+  return statSync(path, { throwIfNoEntry: false })?.ino === fstatSync(descriptor).ino
 }
 
 /** SQLite creates missing files. */

@@ -47,6 +47,12 @@ describe('parseJson', () => {
     },
   )
 
+  it.each(['ff', 'c328', 'eda080', 'f09f9982'.slice(0, 6)])('takes no other bytes than UTF-8: %s', (hex) => {
+    const text = Buffer.concat([Buffer.from('{"label":"a'), Buffer.from(hex, 'hex'), Buffer.from('b"}')])
+    for (const bytes of [text, Buffer.concat([text, Buffer.alloc(100_000, ' ')])])
+      expect(() => parseJson(bytes)).toThrow(expect.objectContaining({ code: 'malformed_json' }))
+  })
+
   it.each([
     ['nesting', '['.repeat(490_000) + ']'.repeat(490_000)],
     ['names', `{${Array.from({ length: 80_000 }, (_, at) => `"n${at}":1`).join(',')}}`],

@@ -12,7 +12,8 @@ const MAX_NAMES = 20_000
 const [QUOTE, BACKSLASH, COLON, BLANK, ZERO] = [0x22, 0x5c, 0x3a, 0x20, 0x30]
 const [BRACE, BRACE_END, BRACKET, BRACKET_END] = [0x7b, 0x7d, 0x5b, 0x5d]
 
-const UTF8 = new TextDecoder()
+/** Refuses other bytes, which it would otherwise replace: a text would be stored changed. */
+const UTF8 = new TextDecoder('utf-8', { fatal: true })
 
 /**
  * Parses a body. A scalar is valid JSON too; the DTO refuses it.

@@ -9,7 +9,7 @@ function mistakes(rawHeaders: string[], httpVersion = '1.1'): string[] {
   const headers: Record<string, string> = {}
   for (let at = 0; at < rawHeaders.length; at += 2) headers[rawHeaders[at]!.toLowerCase()] ??= rawHeaders[at + 1]!
   try {
-    checkRequestHead({ headers, rawHeaders, httpVersion } as unknown as Request)
+    checkRequestHead({ url: '/', headers, rawHeaders, httpVersion } as unknown as Request)
     return []
   } catch (error) {
     if (!(error instanceof ServiceError)) throw error

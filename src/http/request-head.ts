@@ -1,15 +1,18 @@
 import type { Request } from 'express'
 import { timesSent } from '../auth/raw-headers.js'
 import { validationFailed } from '../common/service-error.js'
+import { pathOf } from './request-pipeline.js'
 
 /** uri-host [ ":" port ] of RFC 3986, section 3.2.2: a name, an IPv4 address, or an IPv6 address in brackets. */
 const HOST = /^(?:[\w.~!$&'()*+,;=%-]+|\[[\da-f:.]+\])(?::\d{0,5})?$/i
 
 /**
  * Refuses a request that two servers could interpret differently (RFC 9112, sections 3.2 and 6.1): one without exactly
- * one valid Host, or with an unknown transfer coding.
+ * one valid Host, or with an unknown transfer coding; and one without a path.
  */
 export function checkRequestHead(request: Request): void {
+  if (pathOf(request) === '')
+    throw validationFailed([{ field: 'path', message: 'is missing, or the URL before it is invalid' }])
   const { headers, httpVersion } = request
   const host = hostMistake(request)
   if (host !== undefined) throw validationFailed([{ field: 'Host', message: host }])

@@ -98,10 +98,20 @@ function missing(method: string, path: string): never {
 /** No handler calls `next`. */
 const noNext = (): undefined => undefined
 
-/** Returns the path as sent. Express parses an absolute URL, as proxies receive it. */
+/**
+ * Returns the path as sent; never throws. Express parses an absolute URL, as proxies receive it; the path of one that
+ * is no URL, or has no path, is empty.
+ */
 export function pathOf(request: Request): string {
   const { url } = request
-  if (!url.startsWith('/') || url.includes('#')) return request.path
+  if (!url.startsWith('/') || url.includes('#')) {
+    try {
+      const path: unknown = request.path
+      return typeof path === 'string' ? path : ''
+    } catch {
+      return ''
+    }
+  }
   const query = url.indexOf('?')
   return query === -1 ? url : url.slice(0, query)
 }

@@ -2,7 +2,7 @@ import { isIP } from 'node:net'
 import type { Request, Response } from 'express'
 import { whoCalls } from '../auth/principal.js'
 import type { ErrorCode, UnavailableReason } from '../common/service-error.js'
-import type { Gate } from '../http/request-pipeline.js'
+import { type Gate, pathOf } from '../http/request-pipeline.js'
 import type { RouteTable } from '../http/route-table.js'
 import type { Metrics } from '../common/metrics.js'
 import type { RequestTracer } from '../tracing/tracing.js'
@@ -115,7 +115,7 @@ export function requestLog(
 }
 
 function routeOf(request: Request, routes: Pick<RouteTable, 'find'>): string {
-  const { path } = (request.route ?? routes.find(request.method, request.path)?.route ?? {}) as { path?: unknown }
+  const { path } = (request.route ?? routes.find(request.method, pathOf(request))?.route ?? {}) as { path?: unknown }
   return typeof path === 'string' ? path : 'unmatched'
 }
 

@@ -5,7 +5,7 @@ import type { Request, Response } from 'express'
 import type { Config } from '../config/config.js'
 import { Unavailable } from '../common/service-error.js'
 import { Connections } from '../http/connections.js'
-import type { Gate } from '../http/request-pipeline.js'
+import { type Gate, pathOf } from '../http/request-pipeline.js'
 import { addHeader } from '../http/reply.js'
 
 /**
@@ -57,7 +57,7 @@ export class Shutdown {
     if (!this.signalled) return
     request.draining = true
     addHeader(response, 'Connection', 'close')
-    if (STAY_OPEN.includes(request.path)) return
+    if (STAY_OPEN.includes(pathOf(request))) return
     throw new Unavailable('draining')
   }
 

@@ -97,9 +97,12 @@ export class OwnerErasure<Q extends QuotaRow> {
     const { store, ownerId } = this
     const { quota, owner } = store
     let id = this.ids.next()
+    let attempt: (ErasureStep & { at: Instant }) | undefined
     return this.transactions.write(async (transaction) => {
       const { dialect } = transaction
       await store.lockOwners(transaction, [ownerId])
+      // Committed by an earlier attempt, whose COMMIT lost its answer.
+      if (attempt !== undefined && (await this.hasAct(transaction, id))) return attempt
       const gate = store.keptGate(dialect)
       const [row] = await transaction.rows(gate.sql, gate.values)
       const closedTo = row === undefined ? '' : store.gate.decode(row).closedTo
@@ -144,8 +147,17 @@ export class OwnerErasure<Q extends QuotaRow> {
           [ownerId],
         )
       await store.touchOwners(transaction, [ownerId])
-      return { what: 'labels', read: ids.length, erased: ids.length, at }
+      return (attempt = { what: 'labels', read: ids.length, erased: ids.length, at })
     })
+  }
+
+  private async hasAct(transaction: Transaction, id: string): Promise<boolean> {
+    const { act } = this.store
+    const rows = await transaction.rows(
+      `SELECT 1 AS one FROM ${act.readByKey(transaction.dialect)} WHERE ${act.column('id')} = ?`,
+      [bytesToStore(id)],
+    )
+    return rows.length > 0
   }
 
   private recordAct(workingSet: WorkingSet<Q>, id: string): void {
