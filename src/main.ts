@@ -1,5 +1,6 @@
 import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
+import { constants } from 'node:os'
 import { DataSource } from 'typeorm'
 import { createApp } from './app.js'
 import { TokensFile } from './auth/tokens-file.js'
@@ -26,7 +27,16 @@ import { configured, newerSchema, reasonOf, StartError, using } from './startup.
  */
 const BACKLOG = 4_096
 
+const SIGNALS = ['SIGTERM', 'SIGINT'] as const
+
+/**
+ * Ends the process at a signal before it serves, while it may wait for its database. Without a listener, the system
+ * would not end the first process of a container.
+ */
+const endAtOnce = (signal: NodeJS.Signals): void => process.exit(128 + constants.signals[signal])
+
 async function start(): Promise<void> {
+  for (const signal of SIGNALS) process.once(signal, endAtOnce)
   const config = configured(() => loadConfig(readEnvironment()))
   const stdout = Stdout.open()
   const logger = new ServiceLogger(config, stdout)
@@ -74,6 +84,7 @@ async function start(): Promise<void> {
     // Writes the last lines, which report the result.
     exit: (code) => void stdout.end().finally(() => process.exit(code)),
   })
+  for (const signal of SIGNALS) process.off(signal, endAtOnce)
   if (apart !== undefined) logger.log(`/metrics listens on ${nameOf(apart)}`, 'Main')
   const { address, family, port } = server.address() as AddressInfo
   logger.log(`listening on ${nameOf({ address, family, port })}`, 'Main')

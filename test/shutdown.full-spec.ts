@@ -1,4 +1,9 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { type AddressInfo, createServer, type Socket } from 'node:net'
+import { constants } from 'node:os'
 import { afterAll, beforeAll, expect, it } from '@jest/globals'
+import { AUTH_TOKENS } from './support/app.js'
 import { HttpClient, NoAnswer } from './support/http-client.js'
 import { Instance } from './support/instance.js'
 import { onEveryStore, type Store } from './support/store.js'
@@ -79,4 +84,26 @@ onEveryStore('the orderly end of a process', (kind) => {
     }
     expect(await instance.terminate()).toBe(0)
   })
+})
+
+it.each(['SIGTERM', 'SIGINT'] as const)('a process that waits for its database ends at %s', async (signal) => {
+  const silent = createServer().listen(0, '127.0.0.1')
+  await once(silent, 'listening')
+  const { port } = silent.address() as AddressInfo
+  const asked = once(silent, 'connection')
+  const child = spawn(process.execPath, ['dist/src/main.js'], {
+    env: { PATH: process.env['PATH'], AUTH_TOKENS, DATABASE_URL: `mysql://nobody@127.0.0.1:${port}/none` },
+    stdio: 'ignore',
+  })
+  try {
+    const ended = once(child, 'exit')
+    const [socket] = (await asked) as [Socket]
+    child.kill(signal)
+    // By itself: the first process of a container has no end by a signal.
+    expect(await ended).toEqual([128 + constants.signals[signal], null])
+    socket.destroy()
+  } finally {
+    child.kill('SIGKILL')
+    silent.close()
+  }
 })
