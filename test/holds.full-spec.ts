@@ -44,11 +44,14 @@ onEveryStore('holds of every member of a group', (kind) => {
     store = await kind.open()
     app = await TestApp.start(store)
     await stopSweepers(app)
-    const { id } = bodyOf(201, await app.post(`${MAIL_API.quotas}/groups`, { name: 'everybody', default: true }))
+    const groups = `${MAIL_API.quotas}/groups`
+    const parent = bodyOf(201, await app.post(groups, { name: 'all' })).id
+    const made = await app.post(groups, { name: 'everybody', default: true, parent_id: parent })
+    const { id } = bodyOf(201, made)
     const create = async (settings: object): Promise<void> => {
       bodyOf(201, await app.post(MAIL_API.quotas, { expire_at: app.clock.after(90 * DAY), ...settings }))
     }
-    await create({ group_id: id, quota_type: 1, total: 1_000, cap: 'enforce' })
+    await create({ group_id: parent, quota_type: 1, total: 1_000, cap: 'enforce' })
     await create({ group_id: id, per: 'member', quota_type: 1, total: 1_000 })
     await create({
       account_id: spender,
@@ -94,6 +97,14 @@ onEveryStore('holds of every member of a group', (kind) => {
     bodyOf(200, await app.post(MAIL_API.consume, body, { as: 'usage', key: fresh('all') }))
     expect(await refillsAt(spender, 10)).toBe(app.clock.after(DAY))
     expect(await refillsAt(spender, 11)).toBeNull()
+  })
+
+  it('are answered for if a counter says more than they hold', async () => {
+    await app.app
+      .get(DataSource)
+      .query("UPDATE mail_quota SET reserved = reserved + 7 WHERE cap = 'enforce' AND reserved > 0")
+    expect(await refillsAt(2_500, 983)).toBe(app.clock.after(60 * 120))
+    expect(await refillsAt(2_500, 984)).toBeNull()
   })
 })
 

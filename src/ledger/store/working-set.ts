@@ -314,7 +314,9 @@ export class WorkingSet<Q extends QuotaRow> {
       // A hold may keep units of several levels.
       const holds = (): Map<string, Hold> =>
         levels.length === 1 ? owner.holds : new Map(levels.flatMap((level) => [...level.holds]))
-      const knownUntil = Math.min(...levels.map((level) => level.holdsKnownUntil))
+      // Holds keep no units of the others, which may be groups that are not locked.
+      const reserved = levels.filter(({ quotas }) => [...quotas].some((quota) => quota.reserved > 0))
+      const knownUntil = Math.min(...reserved.map(({ holdsKnownUntil }) => holdsKnownUntil))
       owner.refills = new Refills(payers, { values: () => holds().values(), knownUntil }, caps)
     }
     return owner.refills.at(amount)

@@ -503,7 +503,8 @@ export class Engine<Q extends QuotaRow> {
           for (const ownerId of error.ownerIds) also.add(ownerId)
           continue
         }
-        if (error instanceof MoreHolds) {
+        // Beyond any number of holds, something else is wrong.
+        if (error instanceof MoreHolds && openLimit < Number.MAX_SAFE_INTEGER / OPEN_HOLDS_FACTOR) {
           openLimit *= OPEN_HOLDS_FACTOR
           continue
         }

@@ -73,13 +73,7 @@ export async function loadOpenHolds<Q extends QuotaRow>(
   limit: number,
 ): Promise<void> {
   const asking = limit === OPEN_HOLDS_AT_FIRST ? ownersThatMayBeRefused(workingSet, requests, ownerIds) : ownerIds
-  const [holding, others]: [number[], number[]] = [[], []]
-  for (const ownerId of asking) {
-    const { quotas } = workingSet.owner(ownerId)
-    const holds = [...quotas].some(({ reserved }) => reserved > 0)
-    ;(holds ? holding : others).push(ownerId)
-  }
-  workingSet.addHolds(others.map((ownerId) => ({ ownerId, holds: [], knownUntil: Infinity })))
+  const holding = asking.filter((ownerId) => [...workingSet.owner(ownerId).quotas].some(({ reserved }) => reserved > 0))
   workingSet.addHolds(await store.openHolds(transaction, holding, workingSet.now, limit))
 }
 
