@@ -84,7 +84,9 @@ export class Retention<Q extends QuotaRow> {
       const locked = new Set(await this.store.lockOwners(transaction, ownerIds))
       const { foldedTo } = await this.totals.lockState(transaction)
       const cutoff = Math.min(before, await this.confirmedCutoff(transaction, days))
-      const mine = ({ ownerId, id, at }: ActRow): boolean => locked.has(ownerId) && id <= foldedTo && at < cutoff
+      // A group that shares no quota has no row, and needs none: what is done to its settings changes no more.
+      const mine = ({ ownerId, id, at }: ActRow): boolean =>
+        (locked.has(ownerId) || ownerId < 0) && id <= foldedTo && at < cutoff
       const { operations, acts: gone } = await this.removable(transaction, roots.filter(mine), cutoff, foldedTo)
       const ids = [...gone, ...edits.filter(mine).map((edit) => edit.id)]
       const count = await this.remove(transaction, operations, ids)
