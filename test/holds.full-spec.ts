@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals'
+import { createConnection } from 'mysql2/promise'
 import { DataSource } from 'typeorm'
 import { channelToken } from '../src/channel-api/ledger.module.js'
 import { TransactionRunner } from '../src/database/transaction-runner.js'
@@ -105,6 +106,33 @@ onEveryStore('holds of every member of a group', (kind) => {
       .query("UPDATE mail_quota SET reserved = reserved + 7 WHERE cap = 'enforce' AND reserved > 0")
     expect(await refillsAt(2_500, 983)).toBe(app.clock.after(60 * 120))
     expect(await refillsAt(2_500, 984)).toBeNull()
+  })
+
+  it('are recorded as expired but for an owner that another session keeps locked, and counts follow', async () => {
+    const database = app.app.get(DataSource)
+    await database.query("UPDATE mail_quota SET reserved = reserved - 7 WHERE cap = 'enforce' AND reserved > 0")
+    app.clock.pass(3 * DAY)
+    const [{ id }] = await database.query("SELECT id FROM mail_quota WHERE per = 'member'")
+    bodyOf(200, await app.put(`${MAIL_API.quotas}/${id}`, { total: 2_000 }))
+    const isServer = kind.name !== 'SQLite'
+    const other = isServer ? await createConnection({ uri: store.url }) : undefined
+    try {
+      await other?.query('START TRANSACTION')
+      await other?.query('SELECT * FROM mail_owner WHERE owner_id = 2000 FOR UPDATE')
+      const swept = sweeperOf(app, MAIL_API).sweep()
+      if (isServer) await expect(swept).rejects.toMatchObject({ reason: 'owner_locked' })
+      else await swept
+      const left = isServer ? [{ owner_id: 2_000 }] : []
+      expect(await database.query('SELECT owner_id FROM mail_hold WHERE owner_id > 0')).toEqual(left)
+      const behind = await database.query(
+        `SELECT account_id AS owner_id FROM mail_quota WHERE follows = ${id} AND total <> 2000`,
+      )
+      expect(behind).toEqual(left)
+    } finally {
+      other?.destroy()
+    }
+    await sweeperOf(app, MAIL_API).sweep()
+    expect(await database.query('SELECT owner_id FROM mail_hold')).toEqual([])
   })
 })
 

@@ -55,26 +55,43 @@ export class Sweeper<Q extends QuotaRow> {
   /**
    * Runs everything that is due, step by step. Steps that depend on the time run only while the clock is steady.
    * @param signal ends it early
+   * @throws the first failure, after all others: an owner that another session keeps locked stops nobody else
    */
   async sweep(signal?: AbortSignal): Promise<void> {
-    if (this.clock.steady) await this.expire()
-    await this.followCounts(signal)
-    while (this.clock.steadyForRemoval && (await this.dropRefusals()) > 0) await yieldToRequests()
-    await this.reader.refreshCounts()
+    const failures: unknown[] = []
+    for (const part of [
+      async () => this.markAllExpired(),
+      async () => this.expireHolds(),
+      async () => this.followCounts(signal),
+      async () => this.dropAllRefusals(),
+      async () => this.reader.refreshCounts(),
+    ])
+      await part().catch((error: unknown) => failures.push(error))
+    if (failures.length > 0) throw failures[0]
   }
 
-  /** Records expired quotas and holds. */
-  private async expire(): Promise<void> {
-    while ((await this.markExpired()) === STEP) await yieldToRequests()
-    // Owners are submitted together, so that they share batches. Holds that remain after their step are not retried at
-    // once.
-    let first: string | undefined
-    for (;;) {
-      const due = await this.sweepHolds()
+  private async markAllExpired(): Promise<void> {
+    while (this.clock.steady && (await this.markExpired()) === STEP) await yieldToRequests()
+  }
+
+  private async dropAllRefusals(): Promise<void> {
+    while (this.clock.steadyForRemoval && (await this.dropRefusals()) > 0) await yieldToRequests()
+  }
+
+  /**
+   * Records expired holds. Owners are submitted together, so that they share batches. What remains after its step is
+   * not tried again at once.
+   * @throws the first failure, after the holds of all others
+   */
+  private async expireHolds(): Promise<void> {
+    const failures = new Map<number, unknown>()
+    for (let first: string | undefined; this.clock.steady;) {
+      const due = await this.sweepHolds(failures)
       if (due.length < MAX_EXPIRED_AT_ONCE || due[0] === first) break
       first = due[0]
       await yieldToRequests()
     }
+    if (failures.size > 0) throw [...failures.values()][0]
   }
 
   /** Stores `expired` on quotas that have ended. The statement checks again, so that a concurrent edit wins. */
@@ -179,19 +196,28 @@ export class Sweeper<Q extends QuotaRow> {
     return found.map((row) => Number(row['owner_id']))
   }
 
-  /** Expires due holds. @returns their operation ids, the earliest first; at most those of one step */
-  private async sweepHolds(): Promise<string[]> {
+  /**
+   * Expires due holds.
+   * @param failures by owner: those are left out, and new ones added
+   * @returns their operation ids, the earliest first; at most those of one step
+   */
+  private async sweepHolds(failures: Map<number, unknown>): Promise<string[]> {
     const { hold } = this.ledger.store
     const expiresAt = hold.column('expiresAt')
+    // No owner is 0: the list is never empty.
+    const left = [0, ...failures.keys()]
     const rows = await this.transactions.read((transaction) =>
       transaction.rows(
         `SELECT ${hold.column('operationId')} AS id, ${hold.column('ownerId')} AS owner_id FROM ${hold.table} ` +
-          `WHERE ${expiresAt} <= ? AND ${hold.column('ownerId')} > 0 ORDER BY ${expiresAt}, ${hold.column('operationId')} LIMIT ${MAX_EXPIRED_AT_ONCE}`,
-        [hold.bind('expiresAt', this.clock.now())],
+          `WHERE ${expiresAt} <= ? AND ${hold.column('ownerId')} > 0 AND ${hold.column('ownerId')} NOT IN (${placeholders(left)}) ` +
+          `ORDER BY ${expiresAt}, ${hold.column('operationId')} LIMIT ${MAX_EXPIRED_AT_ONCE}`,
+        [hold.bind('expiresAt', this.clock.now()), ...left],
       ),
     )
     const ownerIds = new Set(rows.map((row) => Number(row['owner_id'])))
-    await Promise.all([...ownerIds].map((ownerId) => this.ledger.sweep(ownerId)))
+    const sweep = async (ownerId: number): Promise<unknown> =>
+      this.ledger.sweep(ownerId).catch((error: unknown) => failures.set(ownerId, error))
+    await Promise.all([...ownerIds].map(sweep))
     return rows.map((row) => idFromStore(row['id']))
   }
 }
