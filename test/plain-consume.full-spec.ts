@@ -134,6 +134,31 @@ onEveryStore('a consume in one row', (kind) => {
     expect(bodyOf(200, await app.get(api.summary(owner)))).toMatchObject({ used: 3 })
   })
 
+  it('is not read if it is older than the period that is asked for', async () => {
+    const owner = fresh()
+    await quotaOf(MAIL_API, owner, 10_000)
+    const item = () => ({ account_id: owner, amount: 1, idempotency_key: `old-${fresh()}` })
+    const items = Array.from({ length: 1_000 }, item)
+    for (const batch of [items, items.map(item)])
+      bodyOf(200, await app.post(`${MAIL_API.consume}/batch`, { items: batch }, { as: 'usage' }))
+    app.clock.pass(3 * 86_400)
+    const young = idOf(await consume(MAIL_API, owner, 1, `young-${fresh()}`))
+    // Of this database alone: others use the server, too.
+    if (kind.name === 'MariaDB') await dataSource.query('SET GLOBAL userstat = 1')
+    const rowsRead = async (): Promise<number> => {
+      if (kind.name !== 'MariaDB') return 0
+      const read = await dataSource.query<{ n: string | null }[]>(
+        "SELECT ROWS_READ AS n FROM information_schema.TABLE_STATISTICS WHERE TABLE_SCHEMA = DATABASE() AND TABLE_NAME = 'mail_act'",
+      )
+      return Number(read[0]?.n ?? 0)
+    }
+    const before = await rowsRead()
+    const from = encodeURIComponent(app.clock.after(-3_600))
+    const page = bodyOf(200, await app.get(`${usage(MAIL_API)}?account_id=${owner}&from=${from}`))
+    expect(page.items.map(({ id }: { id: string }) => id)).toEqual([young])
+    expect((await rowsRead()) - before).toBeLessThan(1_000)
+  })
+
   it('is refunded in one batch with others', async () => {
     const owner = fresh()
     await quotaOf(MAIL_API, owner)

@@ -336,5 +336,18 @@ export function eventsContract(api: ChannelApi, app: () => TestApp): void {
       app().clock.pass(0.001)
       expect(await kept()).toBe(0)
     })
+
+    it('begins behind the last removed event, also where an earlier one has a later time', async () => {
+      app().clock.set('2027-03-02T12:00:00.000Z')
+      await made(total(fresh(), { expire_at: '2028-01-01T00:00:00Z' }))
+      app().clock.set('2027-03-01T12:00:00.000Z')
+      await made(total(fresh(), { expire_at: '2028-01-01T00:00:00Z' }))
+      app().clock.set('2027-04-02T12:00:00.000Z')
+      await app()
+        .app.get<Upkeep<QuotaRow>>(channelToken({ name: api.channel }, Upkeep))
+        .round()
+      const first = await page('?page_size=1')
+      expect((await app().get(`${events}?after=${first.next_after}`)).status).toBe(200)
+    })
   })
 }

@@ -112,12 +112,13 @@ export class EventReader<Q extends QuotaRow> {
     }
     return this.transactions.readsOf(principalId).read(async (transaction) => {
       // First the end of the feed, then its events, then what was removed meanwhile.
-      const { lastPosition } = await this.feed(transaction)
+      const { lastPosition, removedTo: beginning } = await this.feed(transaction)
       if (after === LATEST) {
         end()
         return { items: [], next_after: formatEventCursor(lastPosition) }
       }
-      const events = await this.between(transaction, filter, after ?? 0, lastPosition, size)
+      // An event before a removed one is kept where its time is later; its place is no valid cursor any more.
+      const events = await this.between(transaction, filter, after ?? beginning, lastPosition, size)
       const { removedTo } = await this.feed(transaction)
       if (after !== undefined && after < removedTo) throw cursorExpired()
       if (events.length < size) end()

@@ -146,9 +146,12 @@ export class UsageReader<Q extends QuotaRow> {
       // Open holds are few, however long the ledger is.
       const far = 'all' in of || (reader.ownOnly && filter.state !== 'reserved')
       const end = far ? await this.endOfWalk(transaction, of, before) : undefined
+      // Otherwise a page that is not full reads the ledger to its beginning: no index has the time.
+      const oldest = filter.from === undefined ? undefined : firstIdAt(filter.from - WAITING_MS)
+      const last = end === undefined || (oldest !== undefined && oldest > end) ? oldest : end
       const all = this.arms(of, filter)
       const arms = (reader.ownOnly ? all.map((arm) => this.madeBy(reader, arm)) : all).map((arm) =>
-        within(arm, before, end),
+        within(arm, before, last),
       )
       // One more than requested shows whether there is a next page.
       const found = await newestIn(transaction, arms, `LIMIT ${size + 1}`, size + 1)

@@ -102,13 +102,13 @@ export class TotalsStore<Q extends QuotaRow> {
 
   /**
    * The charges of these owners' acts that are not in the totals yet. Plain consumes, which may be many, are summed by
-   * hour.
+   * hour. They are read last, as the statements may see different states: no refund is without its charge.
    * @param ownerIds either ALL_OWNERS alone, or others
    */
   async rest(transaction: Transaction, foldedTo: string, ownerIds: readonly number[]): Promise<Charge[]> {
     if (ownerIds[0] === ALL_OWNERS) {
-      const plain = await this.plainOfAll(transaction, foldedTo, AFTER_EVERY_ID)
       const acts = await this.othersBetween(transaction, foldedTo, AFTER_EVERY_ID)
+      const plain = await this.plainOfAll(transaction, foldedTo, AFTER_EVERY_ID)
       return [...plain, ...(await this.charges(transaction, acts)).filter(({ ownerId }) => ownerId === ALL_OWNERS)]
     }
     const { act } = this.store
@@ -117,6 +117,12 @@ export class TotalsStore<Q extends QuotaRow> {
     ): string => act.column(property)
     // Of a group: the acts of all its members, present and past ones.
     const ofGroups = ownerIds.some((ownerId) => ownerId < 0)
+    const whose = ofGroups ? '' : `AND ${column('ownerId')} IN (${placeholders(ownerIds)}) `
+    const others = await transaction.rows(
+      `SELECT ${act.columns} FROM ${act.readByKey(transaction.dialect)} WHERE ${column('id')} > ? AND ${column('plainOwnerId')} IS NULL ` +
+        `${whose}AND ${column('kind')} IN (${placeholders(USAGE_KINDS)})`,
+      [bytesToStore(foldedTo), ...(ofGroups ? [] : ownerIds), ...USAGE_KINDS],
+    )
     const sums = ofGroups
       ? await this.plainOfGroups(transaction, foldedTo, AFTER_EVERY_ID)
       : await transaction.rows(
@@ -127,12 +133,6 @@ export class TotalsStore<Q extends QuotaRow> {
           [...ownerIds, bytesToStore(foldedTo)],
         )
     const plain = sums.flatMap((row) => [...chargedByQuota(row), ...chargedByCaps(row)])
-    const whose = ofGroups ? '' : `AND ${column('ownerId')} IN (${placeholders(ownerIds)}) `
-    const others = await transaction.rows(
-      `SELECT ${act.columns} FROM ${act.readByKey(transaction.dialect)} WHERE ${column('id')} > ? AND ${column('plainOwnerId')} IS NULL ` +
-        `${whose}AND ${column('kind')} IN (${placeholders(USAGE_KINDS)})`,
-      [bytesToStore(foldedTo), ...(ofGroups ? [] : ownerIds), ...USAGE_KINDS],
-    )
     const wanted = new Set(ownerIds)
     const acts = others.map((row) => act.decode(row))
     return [...(await this.withGroups(transaction, plain)), ...(await this.charges(transaction, acts))].filter(
