@@ -17,10 +17,17 @@ jest.setTimeout(120_000)
 forEveryChannel('the command that forgets', (kind, [api]) => {
   const ENTRY = 'dist/src/erase.js'
   const option = `--${(api as ChannelApi).channel}`
+  const QUOTA = {
+    [(api as ChannelApi).owner]: 7,
+    quota_type: 1,
+    total: 10_000,
+    expire_at: '2099-01-01T00:00:00Z',
+    label: 'to be forgotten',
+  }
 
   if (kind.name === 'SQLite')
     it('says if the old texts stay in the -wal file, since another process reads, and removes them the next time', async () => {
-      const { quotas, owner } = api as ChannelApi
+      const { quotas } = api as ChannelApi
       const store = await kind.open()
       const path = store.url.replace('sqlite:', '')
       const client = new HttpClient()
@@ -29,14 +36,7 @@ forEveryChannel('the command that forgets', (kind, [api]) => {
       const inWal = async () => (await readFile(`${path}-wal`)).includes('to be forgotten')
       const run = async () => runNode([ENTRY, option, '7'], { env: { DATABASE_URL: store.url } })
       try {
-        const quota = {
-          [owner]: 7,
-          quota_type: 1,
-          total: 1,
-          expire_at: '2099-01-01T00:00:00Z',
-          label: 'to be forgotten',
-        }
-        expect((await instance.post(quotas, quota)).status).toBe(201)
+        expect((await instance.post(quotas, QUOTA)).status).toBe(201)
         reader.exec('BEGIN')
         reader.prepare('SELECT COUNT(*) FROM schema_migration').all([])
         const { code, stdout, stderr } = await run()
@@ -55,20 +55,13 @@ forEveryChannel('the command that forgets', (kind, [api]) => {
     })
   else
     it('finds what it has begun if the answer to COMMIT is lost', async () => {
-      const { quotas, owner } = api as ChannelApi
+      const { quotas } = api as ChannelApi
       const store = await kind.open()
       const client = new HttpClient()
       const instance = await Instance.start(store.url, client)
       const proxy = await TcpProxy.start(store.url)
       try {
-        const quota = {
-          [owner]: 7,
-          quota_type: 1,
-          total: 1,
-          expire_at: '2099-01-01T00:00:00Z',
-          label: 'to be forgotten',
-        }
-        expect((await instance.post(quotas, quota)).status).toBe(201)
+        expect((await instance.post(quotas, QUOTA)).status).toBe(201)
         let lost = 0
         proxy.rule = ({ text, earlier }) => {
           if (lost > 0 || text !== 'COMMIT' || !earlier.some((one) => one.includes('link_generation` ='))) return 'pass'
@@ -98,14 +91,7 @@ forEveryChannel('the command that forgets', (kind, [api]) => {
     const instance = await Instance.start(store.url, client)
     const run = async (...args: string[]) => runNode([ENTRY, ...args], { env })
     try {
-      const quota = {
-        [owner]: 7,
-        quota_type: 1,
-        total: 10_000,
-        expire_at: '2099-01-01T00:00:00Z',
-        label: 'to be forgotten',
-      }
-      expect((await instance.post(quotas, quota)).status).toBe(201)
+      expect((await instance.post(quotas, QUOTA)).status).toBe(201)
       const spend = async (key: string) => instance.post(consume, { [owner]: 7, amount: 1 }, key)
       const first = await spend('first')
 

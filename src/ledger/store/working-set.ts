@@ -315,8 +315,8 @@ export class WorkingSet<Q extends QuotaRow> {
       const holds = (): Map<string, Hold> =>
         levels.length === 1 ? owner.holds : new Map(levels.flatMap((level) => [...level.holds]))
       // Holds keep no units of the others, which may be groups that are not locked.
-      const reserved = levels.filter(({ quotas }) => [...quotas].some((quota) => quota.reserved > 0))
-      const knownUntil = Math.min(...reserved.map(({ holdsKnownUntil }) => holdsKnownUntil))
+      const holding = levels.filter((level) => this.holdsUnits(level.ownerId))
+      const knownUntil = Math.min(...holding.map(({ holdsKnownUntil }) => holdsKnownUntil))
       owner.refills = new Refills(payers, { values: () => holds().values(), knownUntil }, caps)
     }
     return owner.refills.at(amount)
@@ -403,6 +403,11 @@ export class WorkingSet<Q extends QuotaRow> {
     this.reached = []
     for (const { id } of reached) this.passAt.delete(id)
     return reached
+  }
+
+  /** Do holds keep units of quotas of the owner, or of the group (`groupOwner`)? */
+  holdsUnits(ownerId: number): boolean {
+    return [...this.owner(ownerId).quotas].some(({ reserved }) => reserved > 0)
   }
 
   /** Adds the earliest holds of owners, and of groups, that were read. */

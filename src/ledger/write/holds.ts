@@ -73,7 +73,7 @@ export async function loadOpenHolds<Q extends QuotaRow>(
   limit: number,
 ): Promise<void> {
   const asking = limit === OPEN_HOLDS_AT_FIRST ? ownersThatMayBeRefused(workingSet, requests, ownerIds) : ownerIds
-  const holding = asking.filter((ownerId) => [...workingSet.owner(ownerId).quotas].some(({ reserved }) => reserved > 0))
+  const holding = asking.filter((ownerId) => workingSet.holdsUnits(ownerId))
   workingSet.addHolds(await store.openHolds(transaction, holding, workingSet.now, limit))
 }
 
