@@ -20,6 +20,7 @@ import { deduplicationKeyFor } from '../dist/src/ledger/store/command.js'
 import { ExpiringReader } from '../dist/src/ledger/read/expiring-reader.js'
 import { OwnerReader } from '../dist/src/ledger/read/owner-reader.js'
 import { QuotaReader } from '../dist/src/ledger/read/quota-reader.js'
+import { RecentCounts } from '../dist/src/ledger/read/recent-counts.js'
 import { RefusalReader } from '../dist/src/ledger/read/refusal-reader.js'
 import { UsageReader } from '../dist/src/ledger/read/usage-reader.js'
 import { MAIL } from '../dist/src/mail-quota/mail.channel.js'
@@ -132,8 +133,8 @@ const watched = {
     }
   },
 }
-const reader = new QuotaReader(MAIL, dataSource, watched, new SystemClock())
 const clock = new SystemClock()
+const reader = new QuotaReader(MAIL, dataSource, watched, clock, new RecentCounts(work, 'mail', clock))
 const changeReader = new ChangeReader(MAIL, dataSource, watched)
 const ownerReader = new OwnerReader(MAIL, dataSource, watched, reader)
 const expiringReader = new ExpiringReader(MAIL, dataSource, watched, clock)

@@ -6,10 +6,12 @@ import { TransactionRunner } from '../src/database/transaction-runner.js'
 import { MAX_EXPIRED_AT_ONCE } from '../src/ledger/write/holds.js'
 import { Ledger } from '../src/ledger/write/ledger.js'
 import { QuotaReader } from '../src/ledger/read/quota-reader.js'
+import { RecentCounts } from '../src/ledger/read/recent-counts.js'
 import { Verifier } from '../src/ledger/verify/verifier.js'
 import type { MailQuota } from '../src/mail-quota/mail-quota.entity.js'
 import { MAIL } from '../src/mail-quota/mail.channel.js'
 import { TestApp } from './support/app.js'
+import { TestClock } from './support/clock.js'
 import { audit } from './support/audit.js'
 import { figure } from './support/figures.js'
 import { MAIL_API } from './support/channel-api.js'
@@ -34,6 +36,15 @@ const OTHERS = [1_001, 1_002]
  * matter, and still a part of what it took when every hold was multiplied with quotas and resets.
  */
 const PATIENCE_MS = 3_000
+
+/** A clock on which a minute passes between any two looks. */
+class PassingClock extends TestClock {
+  override now(): number {
+    const at = super.now()
+    this.pass(60)
+    return at
+  }
+}
 
 onEveryStore('holds of every member of a group', (kind) => {
   let store: Store
@@ -91,6 +102,13 @@ onEveryStore('holds of every member of a group', (kind) => {
     expect(await refillsAt(2_500, 1_001)).toBeNull()
     // This one has a unit of its own, too, which returns before the others that are needed.
     expect(await refillsAt(2_000, 999)).toBe(minutes(119))
+  })
+
+  it('return once, however long a check reads them', async () => {
+    const [database, runner] = [app.app.get(DataSource), app.app.get(TransactionRunner)]
+    const clock = new PassingClock(app.clock.after(0))
+    const reader = new QuotaReader(MAIL, database, runner, clock, new RecentCounts(runner, 'holds', clock))
+    expect(await reader.check(2_500, 882)).toMatchObject({ allowed: false, refills_at: app.clock.after(60 * 2) })
   })
 
   it('say nothing about what an owner waits for alone', async () => {

@@ -3,6 +3,7 @@ import { DataSource } from 'typeorm'
 import { channelToken } from '../src/channel-api/ledger.module.js'
 import { type Transaction, TransactionRunner } from '../src/database/transaction-runner.js'
 import { QuotaReader } from '../src/ledger/read/quota-reader.js'
+import { RecentCounts } from '../src/ledger/read/recent-counts.js'
 import { statusAt } from '../src/domain/quota.js'
 import { MailQuota } from '../src/mail-quota/mail-quota.entity.js'
 import { MAIL } from '../src/mail-quota/mail.channel.js'
@@ -12,7 +13,7 @@ import { RowCodec } from '../src/database/row-codec.js'
 import { TestApp } from './support/app.js'
 import { MAIL_API, SMS_API } from './support/channel-api.js'
 import { figure } from './support/figures.js'
-import { type Body, bodyOf, copyQuota, START, stopSweepers, sweeperOf } from './support/quota-api.js'
+import { type Body, bodyOf, copyQuota, renewCounts, START, stopSweepers, sweeperOf } from './support/quota-api.js'
 import { it } from './support/scoped.js'
 import { onEveryStore, type Store } from './support/store.js'
 import { times } from './support/wire.js'
@@ -256,7 +257,9 @@ onEveryStore('lists', (kind) => {
             },
           } as unknown as Transaction),
       }
-      const reader = new QuotaReader(MAIL, app.app.get(DataSource), between as unknown as TransactionRunner, app.clock)
+      const counts = new RecentCounts(work, 'lists', app.clock)
+      const reads = between as unknown as TransactionRunner
+      const reader = new QuotaReader(MAIL, app.app.get(DataSource), reads, app.clock, counts)
       return async (n) => {
         const { owner, query } = asked[n]!
         const parameters = new URLSearchParams(query)
@@ -342,6 +345,28 @@ onEveryStore('lists', (kind) => {
       )
       expect(stale).toEqual([])
     })
+  })
+
+  it('of members above 10,000 is counted again before its count is a minute old', async () => {
+    app.clock.set(START)
+    const { id } = bodyOf(201, await app.post(`${MAIL_API.quotas}/groups`, { name: 'many' }))
+    const database = app.app.get(DataSource)
+    const add = async (first: number, count: number): Promise<void> => {
+      const rows = times(count).map((n) => `(${first + n}, ${id}, '2026-11-21 12:00:00.000')`)
+      await database.query(`INSERT INTO mail_owner (owner_id, group_id, member_since) VALUES ${rows.join(', ')}`)
+    }
+    const members = async (): Promise<unknown[]> => {
+      const group = bodyOf(200, await app.get(`${MAIL_API.quotas}/groups/${id}/summary`))
+      return [group.members, group.members_relation]
+    }
+    await add(5_000_001, 10_003)
+    while ((await members())[0] === 10_001);
+    expect(await members()).toEqual([10_003, 'recent'])
+    await add(5_100_001, 1)
+    app.clock.pass(30)
+    await renewCounts(app, MAIL_API)
+    expect(await members()).toEqual([10_004, 'recent'])
+    await database.query('DELETE FROM mail_owner WHERE owner_id > 5000000')
   })
 
   describe('by a label that more than 10,000 quotas bear', () => {

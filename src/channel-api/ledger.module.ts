@@ -14,6 +14,7 @@ import { ExpiringReader } from '../ledger/read/expiring-reader.js'
 import { GroupReader } from '../ledger/read/group-reader.js'
 import { OwnerReader } from '../ledger/read/owner-reader.js'
 import { QuotaReader } from '../ledger/read/quota-reader.js'
+import { RecentCounts } from '../ledger/read/recent-counts.js'
 import { RefusalReader } from '../ledger/read/refusal-reader.js'
 import { SeriesReader } from '../ledger/read/series-reader.js'
 import { UsageReader } from '../ledger/read/usage-reader.js'
@@ -106,7 +107,19 @@ function engineOf<Q extends QuotaRow>(channel: Channel<Q>): FactoryProvider[] {
         return ledger
       },
     },
-    ...[QuotaReader, UsageReader, SeriesReader, RefusalReader, CapTrialReader].map((Reader) => ({
+    {
+      provide: channelToken(channel, RecentCounts),
+      inject: [TransactionRunner, Clock],
+      useFactory: (transactions: TransactionRunner, clock: Clock) =>
+        new RecentCounts(transactions, channel.name, clock),
+    },
+    {
+      provide: channelToken(channel, QuotaReader),
+      inject: [DataSource, TransactionRunner, Clock, channelToken(channel, RecentCounts)],
+      useFactory: (dataSource: DataSource, transactions: TransactionRunner, clock: Clock, counts: RecentCounts) =>
+        new QuotaReader(channel, dataSource, transactions, clock, counts),
+    },
+    ...[UsageReader, SeriesReader, RefusalReader, CapTrialReader].map((Reader) => ({
       provide: channelToken(channel, Reader),
       inject: [DataSource, TransactionRunner, Clock],
       useFactory: (dataSource: DataSource, transactions: TransactionRunner, clock: Clock) =>
@@ -153,9 +166,9 @@ function engineOf<Q extends QuotaRow>(channel: Channel<Q>): FactoryProvider[] {
     },
     {
       provide: channelToken(channel, Sweeper),
-      inject: [channelToken(channel, Ledger), channelToken(channel, QuotaReader), TransactionRunner, Clock],
-      useFactory: (ledger: Ledger<Q>, quotas: QuotaReader<Q>, transactions: TransactionRunner, clock: Clock) =>
-        new Sweeper(ledger, quotas, transactions, clock),
+      inject: [channelToken(channel, Ledger), TransactionRunner, Clock],
+      useFactory: (ledger: Ledger<Q>, transactions: TransactionRunner, clock: Clock) =>
+        new Sweeper(ledger, transactions, clock),
     },
     {
       provide: channelToken(channel, BackgroundVerifier),
@@ -179,6 +192,7 @@ function engineOf<Q extends QuotaRow>(channel: Channel<Q>): FactoryProvider[] {
 function servicesOf<Q extends QuotaRow>(channel: Channel<Q>, Quotas: typeof QuotaService<Q>): FactoryProvider[] {
   const ledgerToken = channelToken(channel, Ledger)
   const quotasToken = channelToken(channel, QuotaReader)
+  const countsToken = channelToken(channel, RecentCounts)
   const usageToken = channelToken(channel, UsageReader)
   const trialsToken = channelToken(channel, CapTrialReader)
   const seriesToken = channelToken(channel, SeriesReader)
@@ -204,17 +218,17 @@ function servicesOf<Q extends QuotaRow>(channel: Channel<Q>, Quotas: typeof Quot
     },
     {
       provide: GroupService,
-      inject: [ledgerToken, quotasToken, trialsToken, DataSource, TransactionRunner, Clock, METRICS_REGISTRY],
+      inject: [ledgerToken, quotasToken, trialsToken, DataSource, TransactionRunner, countsToken, METRICS_REGISTRY],
       useFactory: (
         ledger: Ledger<Q>,
         quotas: QuotaReader<Q>,
         trials: CapTrialReader<Q>,
         dataSource: DataSource,
         transactions: TransactionRunner,
-        clock: Clock,
+        counts: RecentCounts,
         registry: Registry,
       ) => {
-        const groups = new GroupReader(channel, dataSource, transactions, clock)
+        const groups = new GroupReader(channel, dataSource, transactions, counts)
         measureGroups(registry, channel.name, groups)
         return new GroupService(channel, ledger, groups, quotas, trials)
       },

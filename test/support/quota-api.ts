@@ -4,6 +4,7 @@ import type { AnyChannel } from '../../src/ledger/rows/channel.js'
 import { Ledger } from '../../src/ledger/write/ledger.js'
 import { channelToken } from '../../src/channel-api/ledger.module.js'
 import { Upkeep } from '../../src/ledger/upkeep/upkeep.js'
+import { RecentCounts } from '../../src/ledger/read/recent-counts.js'
 import { Sweeper } from '../../src/ledger/upkeep/sweeper.js'
 import type { QuotaRow } from '../../src/ledger/rows/quota.entity.js'
 import { MAIL } from '../../src/mail-quota/mail.channel.js'
@@ -25,6 +26,11 @@ export const fresh = (): number => (lastNumber += 1)
 /** The background work of a channel, run by hand. */
 export function sweeperOf(app: TestApp, api: ChannelApi): Sweeper<QuotaRow> {
   return app.app.get<Sweeper<QuotaRow>>(channelToken(CHANNELS[api.channel], Sweeper))
+}
+
+/** Renews the counts of long lists that are half a minute old. */
+export async function renewCounts(app: TestApp, api: ChannelApi): Promise<void> {
+  await app.app.get<RecentCounts>(channelToken(CHANNELS[api.channel], RecentCounts)).task.run()
 }
 
 /** The engine of a channel, without HTTP. */

@@ -1,5 +1,4 @@
 import type { DataSource } from 'typeorm'
-import type { Clock } from '../../common/clock.js'
 import { instantFromStore } from '../../database/column.js'
 import type { Scalar } from '../../database/row-codec.js'
 import type { TransactionRunner } from '../../database/transaction-runner.js'
@@ -14,7 +13,7 @@ import { LedgerStore } from '../store/ledger-store.js'
 import type { Page } from './list-reader.js'
 import { beforeOf, type PageRequest } from './list-statements.js'
 import { type Counted, countedIn, countOf, isPageRow, pageWithCount } from './quota-statements.js'
-import { EXACT_UP_TO, RecentCounts, type Total } from './recent-counts.js'
+import { EXACT_UP_TO, type RecentCounts, type Total } from './recent-counts.js'
 
 /** The conditions on groups; absent members are no condition. */
 export interface GroupFilter {
@@ -34,17 +33,15 @@ export interface MembersPage {
 export class GroupReader<Q extends QuotaRow> {
   private readonly store: LedgerStore<Q>
   private readonly groups: GroupStore<Q>
-  private readonly counts: RecentCounts
 
   constructor(
     private readonly channel: Channel<Q>,
     dataSource: DataSource,
     private readonly transactions: TransactionRunner,
-    clock: Clock,
+    private readonly counts: RecentCounts,
   ) {
     this.store = new LedgerStore(dataSource, channel)
     this.groups = new GroupStore(this.store)
-    this.counts = new RecentCounts(clock)
   }
 
   /** One group. @throws ServiceError group_not_found if it does not exist or is deleted */

@@ -31,7 +31,7 @@ import { LedgerStore, LIVE_OF_OWNER, OPEN_HOLDS_AT_FIRST, OPEN_HOLDS_FACTOR } fr
 import { ListReader, type Page } from './list-reader.js'
 import type { PageRequest, QuotaFilter } from './list-statements.js'
 import { countedIn, countOf, isPageRow, pageWithCount, readQuotas, readRows } from './quota-statements.js'
-import { EXACT_UP_TO, RecentCounts } from './recent-counts.js'
+import { EXACT_UP_TO, type RecentCounts } from './recent-counts.js'
 
 /** An owner's sums in an answer; the owner's field comes first. */
 export interface SummaryView {
@@ -68,6 +68,8 @@ const NEWEST_FIRST = 'page.`id` DESC'
 
 /** An owner's active quotas, and those of its groups, as read for all requests in one turn of the event loop. */
 interface OwnerNow<Q> {
+  /** The time for which they were read: due holds are subtracted as of then. */
+  readonly at: Instant
   /** Its own, without its counts of groups' quotas. */
   readonly quotas: Q[]
   /** Its counts, whatever their status, deleted ones included. */
@@ -100,7 +102,6 @@ export class QuotaReader<Q extends QuotaRow> {
   private readonly one: SharedReads<number, Q | undefined>
   private readonly ofOwner: SharedReads<number, OwnerNow<Q>>
   private readonly lists: ListReader<Q>
-  private readonly counts: RecentCounts
   private readonly groups: GroupStore<Q>
   private readonly chains: GroupChains<Q>
   /** The reads that all checks and summaries share. */
@@ -111,12 +112,12 @@ export class QuotaReader<Q extends QuotaRow> {
     dataSource: DataSource,
     private readonly transactions: TransactionRunner,
     private readonly clock: Clock,
+    private readonly counts: RecentCounts,
   ) {
     this.store = new LedgerStore(dataSource, channel)
-    this.counts = new RecentCounts(clock)
     this.groups = new GroupStore(this.store)
     this.chains = new GroupChains(this.groups)
-    this.lists = new ListReader(channel, this.store, transactions, clock, this.counts)
+    this.lists = new ListReader(channel, this.store, transactions, clock, counts)
     const { quota } = this.store
     const shared = (kind: string): Reads => transactions.readsOf(`(${channel.name} ${kind})`)
     const ones = shared('quotas')
@@ -158,26 +159,24 @@ export class QuotaReader<Q extends QuotaRow> {
 
   /** The sums of the owner's active payers, zeros if there are none, and the caps. */
   async summary(ownerId: number): Promise<SummaryWithCaps> {
-    const now = this.clock.now()
-    const owner = await this.rolled(ownerId, now)
-    return { ...this.sums(ownerId, owner, now), caps: owner.limits.caps.map(capView) }
+    const owner = await this.rolled(ownerId)
+    return { ...this.sums(ownerId, owner), caps: owner.limits.caps.map(capView) }
   }
 
   /** Only the sums of the owner's active payers. */
   async sumsOf(ownerId: number): Promise<SummaryView> {
-    const now = this.clock.now()
-    return this.sums(ownerId, await this.rolled(ownerId, now), now)
+    return this.sums(ownerId, await this.rolled(ownerId))
   }
 
   /** What the owner itself sees of its limits (contract, §14): the payers in paying order, then the caps. */
   async ownLimits(ownerId: number): Promise<{ available: number; limits: OwnerLimitView[] }> {
-    const { limits } = await this.rolled(ownerId, this.clock.now())
+    const { limits } = await this.rolled(ownerId)
     const left = available(limits)
     return { available: left, limits: [...limits.payers, ...limits.caps].map((quota) => ownerLimitView(quota, left)) }
   }
 
-  private sums(ownerId: number, owner: RolledOwner<Q>, now: Instant): SummaryView {
-    const { total, used, reserved, remaining: left, quotaCount } = summarise(owner.own, now)
+  private sums(ownerId: number, owner: RolledOwner<Q>): SummaryView {
+    const { total, used, reserved, remaining: left, quotaCount } = summarise(owner.own, owner.now.at)
     return {
       [this.channel.subjects[0].field]: ownerId,
       group_id: owner.groupId,
@@ -196,7 +195,7 @@ export class QuotaReader<Q extends QuotaRow> {
    */
   async summaryOfGroup(chain: readonly number[]): Promise<Omit<SummaryWithCaps, 'group_id'>> {
     const now = this.clock.now()
-    const ofGroups = await this.quotasOfGroups(chain)
+    const ofGroups = await this.quotasOfGroups(now, chain)
     const groups = chain.map((groupId) => ofGroups.get(groupId) ?? [])
     for (const quota of groups.flat()) roll(quota, now)
     const own = inForce([groups[0] ?? []], now)
@@ -210,11 +209,10 @@ export class QuotaReader<Q extends QuotaRow> {
    * Does `amount` fit now, and if not, when may it? It charges nothing, so the answer may be outdated when it arrives.
    */
   async check(ownerId: number, amount: number): Promise<CheckView> {
-    const now = this.clock.now()
-    const { limits, now: owner } = await this.rolled(ownerId, now)
+    const { limits, now } = await this.rolled(ownerId)
     const left = available(limits)
     const allowed = left >= amount
-    const refill = allowed ? null : await this.refillsAt(owner, ownerId, limits, now, amount)
+    const refill = allowed ? null : await this.refillsAt(now, limits, amount)
     return {
       allowed,
       requested: amount,
@@ -291,14 +289,9 @@ export class QuotaReader<Q extends QuotaRow> {
     return { items, page, page_size: pageSize, ...total }
   }
 
-  /** Renews shared counts that are still in use. */
-  async refreshCounts(): Promise<void> {
-    await this.counts.refresh()
-  }
-
-  private async rolled(ownerId: number, at: Instant): Promise<RolledOwner<Q>> {
+  private async rolled(ownerId: number): Promise<RolledOwner<Q>> {
     const now = await this.ofOwner.get(ownerId)
-    const { quotas, counts, groups, groupId } = now
+    const { at, quotas, counts, groups, groupId } = now
     for (const quota of quotas) roll(quota, at)
     if (groups.length === 0) return { now, groupId, own: quotas, limits: inForce([quotas], at) }
     const followed = new Map<number | null, Q>()
@@ -320,9 +313,10 @@ export class QuotaReader<Q extends QuotaRow> {
   /** The active quotas of owners with the groups of these, then for those in groups the quotas of the groups. */
   private async readOwners(ownerIds: readonly number[]): Promise<OwnerNow<Q>[]> {
     const { owner, gate, quota } = this.store
+    const at = this.clock.now()
     const nothing = quota.nulls
     const active = this.activeOf(ownerIds, 'NULL AS owner_read, NULL AS group_read, NULL AS version_read, ')
-    const found = await readRows(this.checks, this.store, this.clock.now(), {
+    const found = await readRows(this.checks, this.store, at, {
       sql:
         `${active.sql} UNION ALL SELECT ${owner.column('ownerId')}, ${owner.column('groupId')}, NULL, ${nothing} FROM ${owner.readByKey(this.transactions.dialect)} ` +
         `WHERE ${owner.column('ownerId')} IN (${placeholders(ownerIds)}) AND ${owner.column('groupId')} IS NOT NULL ` +
@@ -336,6 +330,7 @@ export class QuotaReader<Q extends QuotaRow> {
     for (const ownerId of ownerIds) {
       const groupId = groupOf.get(ownerId) ?? groupOf.get(0) ?? 0
       byOwner.set(ownerId, {
+        at,
         quotas: [],
         counts: [],
         groupId: groupId === 0 ? null : groupId,
@@ -345,20 +340,20 @@ export class QuotaReader<Q extends QuotaRow> {
     }
     for (const { quota: one } of found) if (one !== undefined) byOwner.get(one.ownerId)?.quotas.push(one)
     const members = [...byOwner].filter(([, { groupId }]) => groupId !== null)
-    if (members.length > 0) await this.readGroups(new Map(members), version)
+    if (members.length > 0) await this.readGroups(at, new Map(members), version)
     return [...byOwner.values()]
   }
 
-  private async readGroups(members: ReadonlyMap<number, OwnerNow<Q>>, version: number): Promise<void> {
+  private async readGroups(at: Instant, members: ReadonlyMap<number, OwnerNow<Q>>, version: number): Promise<void> {
     const chains = new Map<number, readonly number[]>()
     await this.checks.read(async (transaction) => {
       for (const { groupId } of members.values())
         if (groupId !== null && !chains.has(groupId))
           chains.set(groupId, await this.chains.of(transaction, groupId, version))
     })
-    const ofGroups = await this.quotasOfGroups([...new Set([...chains.values()].flat())])
+    const ofGroups = await this.quotasOfGroups(at, [...new Set([...chains.values()].flat())])
     const counts = groupBy(
-      await readQuotas(this.checks, this.store, this.clock.now(), this.countsOf([...members.keys()])),
+      await readQuotas(this.checks, this.store, at, this.countsOf([...members.keys()])),
       ({ ownerId }) => ownerId,
     )
     for (const [ownerId, owner] of members) {
@@ -373,9 +368,9 @@ export class QuotaReader<Q extends QuotaRow> {
   }
 
   /** The active quotas of groups, by group. */
-  private async quotasOfGroups(groupIds: readonly number[]): Promise<Map<number, Q[]>> {
+  private async quotasOfGroups(at: Instant, groupIds: readonly number[]): Promise<Map<number, Q[]>> {
     if (groupIds.length === 0) return new Map()
-    const quotas = await readQuotas(this.checks, this.store, this.clock.now(), this.activeOf(groupIds.map(groupOwner)))
+    const quotas = await readQuotas(this.checks, this.store, at, this.activeOf(groupIds.map(groupOwner)))
     return groupBy(quotas, ({ groupId }) => groupId ?? 0)
   }
 
@@ -392,30 +387,24 @@ export class QuotaReader<Q extends QuotaRow> {
   }
 
   /** The earliest instant from which `amount` fits, or null; it does not fit now. */
-  private async refillsAt(
-    owner: OwnerNow<Q>,
-    ownerId: number,
-    limits: Limits<Q>,
-    now: Instant,
-    amount: number,
-  ): Promise<Instant | null> {
+  private async refillsAt(owner: OwnerNow<Q>, limits: Limits<Q>, amount: number): Promise<Instant | null> {
     for (let limit = OPEN_HOLDS_AT_FIRST; ; limit *= OPEN_HOLDS_FACTOR) {
       if (owner.refills === undefined || owner.refills.limit < limit)
-        owner.refills = { limit, read: this.refills(ownerId, limits, now, limit) }
+        owner.refills = { limit, read: this.refills(owner.at, limits, limit) }
       const at = (await owner.refills.read).at(amount)
       if (at !== undefined) return at
     }
   }
 
-  private async refills(ownerId: number, limits: Limits<Q>, now: Instant, limit: number): Promise<Refills> {
-    const reserved = [...limits.payers, ...limits.caps].filter((quota) => quota.reserved > 0)
-    const owners = [...new Set([ownerId, ...reserved.map((quota) => quota.ownerId)])]
-    if (reserved.length === 0) return new Refills(limits.payers, [], limits.caps)
-    const open = await this.checks.read((transaction) => this.store.openHolds(transaction, owners, now, limit))
+  private async refills(at: Instant, { payers, caps }: Limits<Q>, limit: number): Promise<Refills> {
+    const reserved = [...payers, ...caps].filter((quota) => quota.reserved > 0)
+    if (reserved.length === 0) return new Refills(payers, [], caps)
+    const owners = [...new Set(reserved.map((quota) => quota.ownerId))]
+    const open = await this.checks.read((transaction) => this.store.openHolds(transaction, owners, at, limit))
     // A hold may keep units of several of them.
     const holds = new Map(open.flatMap((of) => of.holds.map((hold) => [hold.operationId, hold] as const)))
     const knownUntil = Math.min(...open.map((of) => of.knownUntil))
-    return new Refills(limits.payers, { values: () => holds.values(), knownUntil }, limits.caps)
+    return new Refills(payers, { values: () => holds.values(), knownUntil }, caps)
   }
 
   /** Brings quotas to the present: rolls them; counts of members follow. */

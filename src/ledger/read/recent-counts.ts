@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Clock } from '../../common/clock.js'
 import type { Instant } from '../../common/instant.js'
+import { PeriodicTask, type TaskStore } from '../../common/periodic-task.js'
 
 /** The maximum age of a shared count in an answer (contract, §2 Lists). */
 const OLDEST_MS = 60_000
@@ -9,6 +10,8 @@ const REFRESH_MS = 30_000
 /** Counts that were not requested for this time are removed. */
 const IDLE_MS = 300_000
 const MAX_COUNTS = 1_000
+/** From the end of one renewal to the beginning of the next. */
+const EVERY_MS = 2_000
 
 /** Lists up to this length are counted exactly, in the request (contract, §2). */
 export const EXACT_UP_TO = 10_000
@@ -31,13 +34,25 @@ interface Counted {
 const PATIENCE_MS = 100
 
 /**
- * Shares the counts of long lists. The first request for a list starts its count and waits for it only briefly; from
- * then on, a timer renews the count outside of requests, as long as it is requested.
+ * Shares the counts of long lists and groups. The first request for a list starts its count and waits for it only
+ * briefly; from then on, a timer renews the count outside of requests, as long as it is requested. The timer is its
+ * own: a count may take minutes, for which nothing else in the background waits.
  */
 export class RecentCounts {
+  readonly task: PeriodicTask
   private readonly counts = new Map<string, Counted>()
 
-  constructor(private readonly clock: Clock) {}
+  /**
+   * @param store what the counts are read from
+   * @param name of the channel
+   */
+  constructor(
+    store: TaskStore,
+    name: string,
+    private readonly clock: Clock,
+  ) {
+    this.task = new PeriodicTask(store, `${name} counts`, EVERY_MS, async (signal) => this.refresh(signal), 'reads')
+  }
 
   /**
    * A list's total: the given count or, if that exceeds the limit of exact counts, the shared count.
@@ -65,10 +80,11 @@ export class RecentCounts {
     return Promise.race([known.value, sleep(PATIENCE_MS, undefined, { ref: false })])
   }
 
-  /** Renews the counts that are in use, and removes the others; called by a timer. */
-  async refresh(): Promise<void> {
-    const now = this.clock.now()
-    for (const [name, known] of [...this.counts]) {
+  /** Renews the counts that are in use, the oldest first, and removes the others. */
+  private async refresh(signal: AbortSignal): Promise<void> {
+    for (const [name, known] of [...this.counts].sort(([, one], [, other]) => one.at - other.at)) {
+      if (signal.aborted) return
+      const now = this.clock.now()
       if (now - known.askedAt > IDLE_MS) this.counts.delete(name)
       else if (now - known.at >= REFRESH_MS) {
         const value = await known.count().catch(() => undefined)

@@ -4,7 +4,6 @@ import { instantFromStore } from '../../database/column.js'
 import { PeriodicTask } from '../../common/periodic-task.js'
 import { placeholders } from '../../database/row-codec.js'
 import type { TransactionRunner } from '../../database/transaction-runner.js'
-import type { QuotaReader } from '../read/quota-reader.js'
 import type { QuotaRow } from '../rows/quota.entity.js'
 import { oldestKept } from '../rows/refusal.entity.js'
 import { beginningOf } from '../rows/utc-step.js'
@@ -31,8 +30,8 @@ async function yieldToRequests(): Promise<void> {
 }
 
 /**
- * Cleans up in the background: records that quotas and holds have expired, writes what members' counts follow, and
- * renews shared counts of rows. No decision depends on it, only speed, and lists of members' counts. Any number of
+ * Cleans up in the background: records that quotas and holds have expired, and writes what members' counts follow. No
+ * decision depends on it, only speed, and lists of members' counts. Any number of
  * instances may run it: each step states its condition in the statement or runs under the owner's lock.
  */
 export class Sweeper<Q extends QuotaRow> {
@@ -42,7 +41,6 @@ export class Sweeper<Q extends QuotaRow> {
 
   constructor(
     private readonly ledger: Ledger<Q>,
-    private readonly reader: QuotaReader<Q>,
     private readonly transactions: TransactionRunner,
     private readonly clock: Clock,
   ) {
@@ -64,7 +62,6 @@ export class Sweeper<Q extends QuotaRow> {
       async () => this.expireHolds(),
       async () => this.followCounts(signal),
       async () => this.dropAllRefusals(),
-      async () => this.reader.refreshCounts(),
     ])
       await part().catch((error: unknown) => failures.push(error))
     if (failures.length > 0) throw failures[0]

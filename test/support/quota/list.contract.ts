@@ -1,6 +1,6 @@
 import { describe, expect } from '@jest/globals'
 import type { Response } from 'supertest'
-import { type Body, bodyOf, brokenFields, copyQuota, fresh, refusal, START } from '../quota-api.js'
+import { type Body, bodyOf, brokenFields, copyQuota, fresh, refusal, renewCounts, START } from '../quota-api.js'
 import { it } from '../scoped.js'
 import { DAY, END, type QuotaSuite } from './suite.js'
 
@@ -281,7 +281,7 @@ export function listContract(suite: QuotaSuite): void {
       await copyQuota(app(), api, id, 1)
       app().clock.pass(30)
       expect(await count()).toEqual([10_003, 'recent'])
-      await sweep()
+      await renewCounts(app(), api)
       expect(await count()).toEqual([10_004, 'recent'])
 
       const last = await listed(`${ofOwner(owner)}&page=101&page_size=100`)
