@@ -381,6 +381,23 @@ forEveryChannel('upkeep', (kind, channels) => {
     }
   })
 
+  it('stops a sum before it is too large for its column', async () => {
+    app.clock.set('2027-06-01T00:00:00.000Z')
+    const { id } = await create(100)
+    await consume(1)
+    app.clock.pass(LAG)
+    await fold()
+    const database = app.app.get(DataSource)
+    const day = `quota_id = ${id} AND step = 'day'`
+    await database.query(`UPDATE mail_usage_total SET charged = ${2n ** 62n - 5n} WHERE ${day}`)
+    await consume(10)
+    app.clock.pass(LAG)
+    await fold()
+    const rows = await database.query(`SELECT CAST(charged AS CHAR) AS charged FROM mail_usage_total WHERE ${day}`)
+    expect(rows).toEqual([{ charged: String(2n ** 62n) }])
+    await database.query(`UPDATE mail_usage_total SET charged = 11 WHERE ${day}`)
+  })
+
   it('admits no act behind the watermark', async () => {
     app.clock.set('2027-06-01T10:00:00.000Z')
     const { id } = await create(1_000)

@@ -38,7 +38,7 @@ export abstract class UsageTotalRow {
   @PrimaryColumn({ ...COUNT_NUMBER, name: 'cycle_seq' })
   cycleSeq!: number
 
-  /** Units that consumes and commits charged, gross. */
+  /** Units that consumes and commits charged, gross. This sum and the next ones stop at 2^62. */
   @Column(INTEGER)
   charged!: number
 

@@ -426,11 +426,15 @@ export function refusalTotals(rows: readonly RefusalRow[]): UsageTotalRow[] {
   return [...totals.values()].sort((a, b) => a.ownerId - b.ownerId || a.beganAt - b.beganAt)
 }
 
+/** The largest sum of a step, 2^62: a sum that does not fit into its column would end all upkeep. */
+const LARGEST_SUM = '4611686018427387904'
+
 /** The clause that adds a total to an existing row. */
 function addition(dialect: Dialect, column: (property: keyof UsageTotalRow) => string): string {
   const sums = (['charged', 'refunded', 'refusals', 'refused'] as const).map((property) => {
     const name = column(property)
-    return `${name} = ${name} + ${dialect === 'mysql' ? `VALUES(${name})` : `excluded.${name}`}`
+    const [least, more] = dialect === 'mysql' ? ['LEAST', `VALUES(${name})`] : ['MIN', `excluded.${name}`]
+    return `${name} = ${least}(${name} + ${more}, ${LARGEST_SUM})`
   })
   const key = (['ownerId', 'step', 'beganAt', 'quotaId', 'cycleSeq'] as const).map(column).join(', ')
   return dialect === 'mysql'
