@@ -1,10 +1,11 @@
-import { afterAll, beforeAll, expect, it } from '@jest/globals'
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { DataSource } from 'typeorm'
 import { TestApp } from './support/app.js'
 import { type ChannelApi, MAIL_API, SMS_API } from './support/channel-api.js'
 import { stored } from './support/ids.js'
 import { bodyOf, fresh, stopSweepers } from './support/quota-api.js'
 import { onEveryStore, type Store } from './support/store.js'
+import { shuffled, times } from './support/wire.js'
 
 const APIS = [MAIL_API, SMS_API] as const
 
@@ -68,6 +69,16 @@ onEveryStore('a consume in one row', (kind) => {
       ofQuota: await get(`?quota_id=${quota}`),
       byKey: await get(`?idempotency_key=${key}`),
     }
+  }
+
+  /** The rows of acts that the server read for this database alone, since others use it, too; 0 on SQLite. */
+  async function rowsRead(): Promise<number> {
+    if (kind.name !== 'MariaDB') return 0
+    await dataSource.query('SET GLOBAL userstat = 1')
+    const read = await dataSource.query<{ n: string | null }[]>(
+      "SELECT ROWS_READ AS n FROM information_schema.TABLE_STATISTICS WHERE TABLE_SCHEMA = DATABASE() AND TABLE_NAME = 'mail_act'",
+    )
+    return Number(read[0]?.n ?? 0)
   }
 
   /** How many rows the operation has: its act, others' acts, operation, allocations. */
@@ -143,15 +154,6 @@ onEveryStore('a consume in one row', (kind) => {
       bodyOf(200, await app.post(`${MAIL_API.consume}/batch`, { items: batch }, { as: 'usage' }))
     app.clock.pass(3 * 86_400)
     const young = idOf(await consume(MAIL_API, owner, 1, `young-${fresh()}`))
-    // Of this database alone: others use the server, too.
-    if (kind.name === 'MariaDB') await dataSource.query('SET GLOBAL userstat = 1')
-    const rowsRead = async (): Promise<number> => {
-      if (kind.name !== 'MariaDB') return 0
-      const read = await dataSource.query<{ n: string | null }[]>(
-        "SELECT ROWS_READ AS n FROM information_schema.TABLE_STATISTICS WHERE TABLE_SCHEMA = DATABASE() AND TABLE_NAME = 'mail_act'",
-      )
-      return Number(read[0]?.n ?? 0)
-    }
     const before = await rowsRead()
     const from = encodeURIComponent(app.clock.after(-3_600))
     const page = bodyOf(200, await app.get(`${usage(MAIL_API)}?account_id=${owner}&from=${from}`))
@@ -236,5 +238,93 @@ onEveryStore('a consume in one row', (kind) => {
       expect((await page(`${of}&from=${fifth}`)).ids).toEqual(expected.slice(0, 6))
       expect((await page(`${of}&to=${fifth}`)).ids).toEqual(expected.slice(6))
     }
+  })
+
+  describe('is listed by a quota of each member', () => {
+    const members = times(1_050).map((n) => 100_000 + n)
+    const quotas: number[] = []
+    /** What the members took, newest first. */
+    let ids: string[] = []
+
+    beforeAll(async () => {
+      const group = bodyOf(201, await app.post(`${MAIL_API.quotas}/groups`, { name: 'many' })).id as number
+      for (const cap of [null, 'enforce'])
+        quotas.push(
+          bodyOf(
+            201,
+            await app.post(MAIL_API.quotas, {
+              ...{ group_id: group, per: 'member', quota_type: 1, total: 10_000, cap },
+              expire_at: app.clock.after(1_000_000),
+            }),
+          ).id as number,
+        )
+      for (let n = 0; n < members.length; n += 100) {
+        const added = { account_ids: members.slice(n, n + 100) }
+        bodyOf(200, await app.post(`${MAIL_API.quotas}/groups/${group}/members`, added))
+      }
+      const [busy = 0] = members
+      const takers = [...shuffled([...members, ...Array.from({ length: 950 }, () => busy)]), ...members.slice(-30)]
+      for (let n = 0; n < takers.length; n += 1_000) {
+        const items = takers
+          .slice(n, n + 1_000)
+          .map((owner) => ({ account_id: owner, amount: 1, idempotency_key: `of-${fresh()}` }))
+        bodyOf(200, await app.post(`${MAIL_API.consume}/batch`, { items }, { as: 'usage' }))
+      }
+      const rows = await dataSource.query<{ id: string }[]>(
+        "SELECT LOWER(HEX(id)) AS id FROM mail_act WHERE kind = 'consume' AND owner_id >= 100000 ORDER BY id DESC",
+      )
+      ids = rows.map(({ id }) => id.replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-'))
+      expect(ids).toHaveLength(takers.length)
+    })
+
+    const page = async (query: string, as: 'admin' | 'own-usage' = 'admin') =>
+      bodyOf(200, await app.get(`${usage(MAIL_API)}?${query}`, { as }))
+    const idsOf = (items: { id: string }[]): string[] => items.map(({ id }) => id)
+
+    it('newest first, page by page, whoever took how much', async () => {
+      for (const quota of quotas) {
+        const seen: string[] = []
+        for (let next: string | null = ''; next !== null && seen.length < 500;) {
+          const found = await page(`quota_id=${quota}&page_size=100${next === '' ? '' : `&before=${next}`}`)
+          seen.push(...idsOf(found.items))
+          next = found.next_before as string | null
+        }
+        expect(seen).toEqual(ids.slice(0, 500))
+        const last = await page(`quota_id=${quota}&page_size=100&before=${ids.at(-40)}`)
+        expect([idsOf(last.items), last.next_before]).toEqual([ids.slice(-39), null])
+      }
+    })
+
+    it('also those with rows of their own', async () => {
+      const [one, two] = [ids[700]!, ids[1_500]!]
+      for (const id of [one, two]) await refund(MAIL_API, id, 1, `back-${fresh()}`)
+      const owner = members[3]!
+      const held = await app.post(
+        MAIL_API.reserve,
+        { account_id: owner, amount: 2, ttl_seconds: 60 },
+        { key: `h-${fresh()}` },
+      )
+      const { id } = bodyOf(201, held)
+      for (const quota of quotas) {
+        expect(idsOf((await page(`quota_id=${quota}&state=reserved`)).items)).toEqual([id])
+        expect(idsOf((await page(`quota_id=${quota}&kind=reserve`)).items)).toEqual([id])
+        const around = await page(`quota_id=${quota}&page_size=2&before=${ids[699]}`)
+        expect(idsOf(around.items)).toEqual([one, ids[701]])
+      }
+    })
+
+    it('without reading what the page does not show', async () => {
+      for (const quota of quotas) {
+        const before = await rowsRead()
+        expect((await page(`quota_id=${quota}`)).items).toHaveLength(20)
+        expect((await rowsRead()) - before).toBeLessThan(1_050 + 21 * 21 + 200)
+      }
+    })
+
+    it('to a caller only what it made', async () => {
+      const body = { account_id: members[5], amount: 1 }
+      const { id } = bodyOf(200, await app.post(MAIL_API.consume, body, { as: 'own-usage', key: `own-${fresh()}` }))
+      for (const quota of quotas) expect(idsOf((await page(`quota_id=${quota}`, 'own-usage')).items)).toEqual([id])
+    })
   })
 })

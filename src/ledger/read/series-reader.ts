@@ -37,8 +37,6 @@ export interface SeriesView {
 const MAX_REST_MS = 900_000
 /** How long a reader updates the totals. */
 const PATIENCE_MS = 1_000
-/** The maximum number of owners in one statement. */
-const OWNERS_AT_ONCE = 1_000
 /** Totals advance every few seconds, and a read takes much less, so a few attempts suffice. */
 const MAX_TRIES = 10
 
@@ -150,9 +148,7 @@ export class SeriesReader<Q extends QuotaRow> {
       const found = await reads.read(async (transaction) => {
         const { foldedTo } = await this.totals.rows.state(transaction)
         const { ownerIds, isOf } = await this.countedIn(transaction, question)
-        const rest: Charge[] = []
-        for (let n = 0; n < ownerIds.length; n += OWNERS_AT_ONCE)
-          rest.push(...(await this.totals.rows.rest(transaction, foldedTo, ownerIds.slice(n, n + OWNERS_AT_ONCE))))
+        const rest = await this.totals.rows.rest(transaction, foldedTo, ownerIds)
         const stored = await this.stored(transaction, question)
         const { foldedTo: now } = await this.totals.rows.state(transaction)
         if (now !== foldedTo) return undefined

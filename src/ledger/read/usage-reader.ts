@@ -1,7 +1,7 @@
 import type { DataSource } from 'typeorm'
 import type { Clock } from '../../common/clock.js'
 import { bytesToStore, idFromStore } from '../../database/bytes.js'
-import type { Condition, RowCodec } from '../../database/row-codec.js'
+import type { Condition, RowCodec, Scalar } from '../../database/row-codec.js'
 import { SharedReads } from '../../database/shared-reads.js'
 import type { Transaction, TransactionRunner } from '../../database/transaction-runner.js'
 import { isFollowed } from '../../domain/follow.js'
@@ -75,8 +75,21 @@ interface OfGroupsCap {
   readonly ofGroup: true
 }
 
+/** One of these counts: its id and its owner in SQL, a column or a number. */
+interface OfCount {
+  readonly countId: string
+  readonly countOwner: string
+  readonly isCap: boolean
+}
+
+/** Whose operations are read by one statement. */
+type SingleSource = LedgerOf | OfCap | OfCount | OfGroupsCap
+
 /** Whose operations are read. */
 type Source = LedgerOf | OfCap | OfFollowed | OfGroupsCap
+
+/** The number of counts that one statement examines. */
+const COUNTS_AT_ONCE = 1_000
 
 /** The maximum time between an operation's id and its act: requests wait, and a clock may be set back. */
 const WAITING_MS = 86_400_000
@@ -149,12 +162,15 @@ export class UsageReader<Q extends QuotaRow> {
       // Otherwise a page that is not full reads the ledger to its beginning: no index has the time.
       const oldest = filter.from === undefined ? undefined : firstIdAt(filter.from - WAITING_MS)
       const last = end === undefined || (oldest !== undefined && oldest > end) ? oldest : end
-      const all = this.arms(of, filter)
-      const arms = (reader.ownOnly ? all.map((arm) => this.madeBy(reader, arm)) : all).map((arm) =>
-        within(arm, before, last),
-      )
+      const armsOf = (source: SingleSource): Arm[] =>
+        this.arms(source, filter)
+          .map((arm) => (reader.ownOnly ? this.madeBy(reader, arm) : arm))
+          .map((arm) => within(arm, before, last))
       // One more than requested shows whether there is a next page.
-      const found = await newestIn(transaction, arms, `LIMIT ${size + 1}`, size + 1)
+      const found =
+        'follows' in of
+          ? await this.newestOfCounts(transaction, of, armsOf, size + 1)
+          : await newestIn(transaction, armsOf(of), `LIMIT ${size + 1}`, size + 1)
       const page = found.slice(0, size)
       const items = await this.shown(transaction, page)
       const next = found.length > size ? page.at(-1) : await this.nextMark(transaction, of, end)
@@ -238,14 +254,52 @@ export class UsageReader<Q extends QuotaRow> {
     return Number(rows[0]?.['n'] ?? 0)
   }
 
-  private arms(of: Source, filter: LedgerFilter): Arm[] {
+  private arms(of: SingleSource, filter: LedgerFilter): Arm[] {
     if ('all' in of) return this.ofChannel()
     return [this.inRows(of, filter), ...this.plain(of, filter)]
   }
 
-  /** What a page counts that may end before it is full: the operations, or of a channel all acts. */
+  /** What a page counts that may end before it is full: the operations, or of a channel, or of counts, all acts. */
   private walked(of: Source): Arm[] {
-    return 'all' in of ? [this.everyAct(ALWAYS)] : this.arms(of, {})
+    return 'all' in of || 'follows' in of ? [this.everyAct(ALWAYS)] : this.arms(of, {})
+  }
+
+  /**
+   * The newest operations of the counts that follow a quota. They are among those of the counts with the newest ones:
+   * however many operations there are, it reads one of each count, and a page of each of these.
+   */
+  private async newestOfCounts(
+    transaction: Transaction,
+    { follows, isCap }: OfFollowed,
+    armsOf: (count: OfCount) => Arm[],
+    most: number,
+  ): Promise<string[]> {
+    const { quota } = this.store
+    const [id, ownerId] = [`q.${quota.column('id')}`, `q.${quota.column('ownerId')}`]
+    const arms = armsOf({ countId: id, countOwner: ownerId, isCap })
+    const newest = arms.map((arm, n) => `(${selectFrom(arm)} LIMIT 1) AS newest_${n}`).join(', ')
+    let counts: { of: OfCount; newest: string }[] = []
+    for (let after: number | undefined = 0; after !== undefined;) {
+      const rows = await transaction.rows(
+        `SELECT ${id} AS id, ${ownerId} AS owner_id, ${newest} FROM ${quota.readBy(transaction.dialect, ['follows', 'id'], 'q')} ` +
+          `WHERE q.${quota.column('follows')} = ? AND ${id} > ? ORDER BY ${id} LIMIT ${COUNTS_AT_ONCE}`,
+        [...arms.flatMap(valuesOf), follows, after],
+      )
+      const found = rows.map((row) => ({
+        of: { countId: String(Number(row['id'])), countOwner: String(Number(row['owner_id'])), isCap },
+        newest: arms.reduce((last, _, n) => maxOf(last, row[`newest_${n}`]), ''),
+      }))
+      const used = [...counts, ...found].filter((count) => count.newest !== '')
+      counts = used.sort((a, b) => (a.newest < b.newest ? 1 : -1)).slice(0, most)
+      after = rows.length < COUNTS_AT_ONCE ? undefined : Number(rows.at(-1)?.['id'])
+    }
+    if (counts.length === 0) return []
+    return newestIn(
+      transaction,
+      counts.flatMap((count) => armsOf(count.of)),
+      `LIMIT ${most}`,
+      most,
+    )
   }
 
   /** The operations of the channel: those with rows of their own, and plain consumes. */
@@ -266,7 +320,7 @@ export class UsageReader<Q extends QuotaRow> {
    * The sources of ids of operations with rows of their own, newest first by an index, and the condition that selects
    * the owner or the quota.
    */
-  private inRows(of: Exclude<Source, OfChannel>, filter: LedgerFilter): Arm {
+  private inRows(of: Exclude<SingleSource, OfChannel>, filter: LedgerFilter): Arm {
     const { operation, allocation, hold } = this.store
     const conditions = this.conditions(filter)
     // An owner's open holds are few, however long its ledger is.
@@ -284,45 +338,26 @@ export class UsageReader<Q extends QuotaRow> {
         conditions: [{ sql: `${column} = ?`, values: [of.ownerId] }, ...conditions],
       }
     }
-    const { from: paid, condition } = this.takenBy(of)
-    const id = `a.${allocation.column('operationId')}`
+    const [taken, id] = [`a.${allocation.column('quotaId')}`, `a.${allocation.column('operationId')}`]
+    const from = allocation.readBy(this.transactions.dialect, ['quotaId', 'operationId'], 'a')
     const join = `JOIN ${operation.table} o ON o.${operation.column('id')} = ${id}`
+    const condition =
+      'quotaId' in of ? { sql: `${taken} = ?`, values: [of.quotaId] } : { sql: `${taken} = ${of.countId}`, values: [] }
     return {
-      from: conditions.length === 0 ? paid : `${paid} ${join} ${open}`,
+      from: conditions.length === 0 ? from : `${from} ${join} ${open}`,
       id,
       conditions: [condition, ...conditions],
     }
-  }
-
-  /** The allocations `a` of a quota, or of the counts that follow it. */
-  private takenBy(of: Exclude<Source, { ownerId: number } | OfChannel> | OfCap): {
-    from: string
-    condition: Condition
-  } {
-    const { allocation, quota } = this.store
-    const { dialect } = this.transactions
-    const quotaId = `a.${allocation.column('quotaId')}`
-    const from = allocation.readBy(dialect, ['quotaId', 'operationId'], 'a')
-    if ('quotaId' in of) return { from, condition: { sql: `${quotaId} = ?`, values: [of.quotaId] } }
-    return {
-      from: `${this.following()} ${straightJoin(dialect)} ${from} ON ${quotaId} = q.${quota.column('id')}`,
-      condition: { sql: `q.${quota.column('follows')} = ?`, values: [of.follows] },
-    }
-  }
-
-  /** The counts that follow a quota, as `q`. */
-  private following(): string {
-    return this.store.quota.readBy(this.transactions.dialect, ['follows', 'id'], 'q')
   }
 
   /**
    * The sources of ids of plain consumes; none if the filter excludes them. The filter has the same meaning for a
    * consume that has its own rows by now.
    */
-  private plain(of: Exclude<Source, OfChannel>, { state, kind, from, to }: LedgerFilter): Arm[] {
+  private plain(of: Exclude<SingleSource, OfChannel>, { state, kind, from, to }: LedgerFilter): Arm[] {
     if ((state !== undefined && state !== 'consumed') || kind === 'reserve') return []
     const { act } = this.store
-    if ('follows' in of) return [this.plainOfCounts(of, { from, to })]
+    if ('countId' in of) return [this.plainOfCount(of, { from, to })]
     const { dialect } = this.transactions
     const period = during(act, 'p', 'at', { from, to })
     if (!('ownerId' in of)) {
@@ -341,18 +376,18 @@ export class UsageReader<Q extends QuotaRow> {
   }
 
   /** Plain consumes that a count of a followed quota paid, or counted as a cap. */
-  private plainOfCounts({ follows, isCap }: OfFollowed, period: Period): Arm {
-    const { act, quota } = this.store
+  private plainOfCount({ countId, countOwner, isCap }: OfCount, period: Period): Arm {
+    const { act } = this.store
     const { dialect } = this.transactions
-    const [id, ownerId] = [`q.${quota.column('id')}`, `q.${quota.column('ownerId')}`]
     const property = isCap ? 'plainOwnerId' : 'plainQuotaId'
-    const naming = dialect === 'mysql' ? `CONCAT('% ', ${id}, ':%')` : `'% ' || ${id} || ':%'`
-    const isOf = `p.${act.column(property)} = ${isCap ? `${ownerId} AND p.${act.column('caps')} LIKE ${naming}` : id}`
+    const naming = dialect === 'mysql' ? `CONCAT('% ', ${countId}, ':%')` : `'% ' || ${countId} || ':%'`
+    const isCounted = isCap ? ` AND p.${act.column('caps')} LIKE ${naming}` : ''
+    const isOf = `p.${act.column(property)} = ${isCap ? countOwner : countId}${isCounted}`
     return {
-      from: `${this.following()} ${straightJoin(dialect)} ${act.readBy(dialect, [property, 'id'], 'p')} ON ${isOf}`,
+      from: act.readBy(dialect, [property, 'id'], 'p'),
       id: `p.${act.column('id')}`,
       act: 'p',
-      conditions: [{ sql: `q.${quota.column('follows')} = ?`, values: [follows] }, ...during(act, 'p', 'at', period)],
+      conditions: [{ sql: isOf, values: [] }, ...during(act, 'p', 'at', period)],
     }
   }
 
@@ -447,16 +482,24 @@ async function newestIn(
   window: string,
   most: number,
 ): Promise<string[]> {
-  const newest = arms.map(({ from, id, conditions }, n) => {
-    const where = conditions.map(({ sql }) => sql).join(' AND ')
-    return `SELECT * FROM (SELECT ${id} AS id FROM ${from} WHERE ${where} ORDER BY ${id} DESC LIMIT ${most}) arm${n}`
-  })
+  const newest = arms.map((arm, n) => `SELECT * FROM (${selectFrom(arm)} LIMIT ${most}) arm${n}`)
   // A union, since both sources contain a refunded consume.
-  const rows = await transaction.rows(
-    `${newest.join(' UNION ')} ORDER BY id DESC ${window}`,
-    arms.flatMap(({ conditions }) => conditions.flatMap(({ values }) => values)),
-  )
+  const rows = await transaction.rows(`${newest.join(' UNION ')} ORDER BY id DESC ${window}`, arms.flatMap(valuesOf))
   return rows.map((row) => idFromStore(row['id']))
+}
+
+function selectFrom({ from, id, conditions }: Arm): string {
+  return `SELECT ${id} AS id FROM ${from} WHERE ${conditions.map(({ sql }) => sql).join(' AND ')} ORDER BY ${id} DESC`
+}
+
+function valuesOf({ conditions }: Arm): readonly Scalar[] {
+  return conditions.flatMap(({ values }) => values)
+}
+
+/** The larger of an id and one that the store returned; null is none. */
+function maxOf(id: string, stored: unknown): string {
+  const other = stored === null ? '' : idFromStore(stored)
+  return other > id ? other : id
 }
 
 /** The smallest UUIDv7 of an id's millisecond. */

@@ -38,6 +38,9 @@ export const NO_QUOTA = { quotaId: 0, cycleSeq: 0 } as const
 /** The number of sums of plain consumes that are added to the totals at a time. */
 const SUMS_AT_ONCE = 2_000
 
+/** The maximum number of owners in one statement. */
+const OWNERS_AT_ONCE = 1_000
+
 /** The state before any upkeep. */
 function firstState(): LedgerStateRow {
   return { id: 1, foldedTo: '', beginsAt: null, removedTo: null, holder: null, heldUntil: null }
@@ -117,21 +120,25 @@ export class TotalsStore<Q extends QuotaRow> {
     ): string => act.column(property)
     // Of a group: the acts of all its members, present and past ones.
     const ofGroups = ownerIds.some((ownerId) => ownerId < 0)
-    const whose = ofGroups ? '' : `AND ${column('ownerId')} IN (${placeholders(ownerIds)}) `
+    const everybody = ofGroups || ownerIds.length > OWNERS_AT_ONCE
+    const whose = everybody ? '' : `AND ${column('ownerId')} IN (${placeholders(ownerIds)}) `
     const others = await transaction.rows(
       `SELECT ${act.columns} FROM ${act.readByKey(transaction.dialect)} WHERE ${column('id')} > ? AND ${column('plainOwnerId')} IS NULL ` +
         `${whose}AND ${column('kind')} IN (${placeholders(USAGE_KINDS)})`,
-      [bytesToStore(foldedTo), ...(ofGroups ? [] : ownerIds), ...USAGE_KINDS],
+      [bytesToStore(foldedTo), ...(everybody ? [] : ownerIds), ...USAGE_KINDS],
     )
-    const sums = ofGroups
-      ? await this.plainOfGroups(transaction, foldedTo, AFTER_EVERY_ID)
-      : await transaction.rows(
-          `SELECT ${column('plainOwnerId')} AS owner_id, ${column('plainQuotaId')} AS quota_id, ${column('cycleSeq')} AS cycle_seq, ` +
-            `${column('caps')} AS caps, SUBSTR(${column('at')}, 1, 13) AS hour, SUM(${column('amount')}) AS charged ` +
-            `FROM ${act.readBy(transaction.dialect, ['plainOwnerId', 'id'])} WHERE ${column('plainOwnerId')} IN (${placeholders(ownerIds)}) ` +
-            `AND ${column('id')} > ? GROUP BY ${OF_PLAIN.map(column).join(', ')}, ${column('caps')}, SUBSTR(${column('at')}, 1, 13)`,
-          [...ownerIds, bytesToStore(foldedTo)],
-        )
+    const sums = ofGroups ? await this.plainOfGroups(transaction, foldedTo, AFTER_EVERY_ID) : []
+    for (let n = 0; n < ownerIds.length && !ofGroups; n += OWNERS_AT_ONCE) {
+      const some = ownerIds.slice(n, n + OWNERS_AT_ONCE)
+      const found = await transaction.rows(
+        `SELECT ${column('plainOwnerId')} AS owner_id, ${column('plainQuotaId')} AS quota_id, ${column('cycleSeq')} AS cycle_seq, ` +
+          `${column('caps')} AS caps, SUBSTR(${column('at')}, 1, 13) AS hour, SUM(${column('amount')}) AS charged ` +
+          `FROM ${act.readBy(transaction.dialect, ['plainOwnerId', 'id'])} WHERE ${column('plainOwnerId')} IN (${placeholders(some)}) ` +
+          `AND ${column('id')} > ? GROUP BY ${OF_PLAIN.map(column).join(', ')}, ${column('caps')}, SUBSTR(${column('at')}, 1, 13)`,
+        [...some, bytesToStore(foldedTo)],
+      )
+      for (const row of found) sums.push(row)
+    }
     const plain = sums.flatMap((row) => [...chargedByQuota(row), ...chargedByCaps(row)])
     const wanted = new Set(ownerIds)
     const acts = others.map((row) => act.decode(row))
