@@ -15,6 +15,7 @@ import { MAIL_API, SMS_API } from './support/channel-api.js'
 import { figure } from './support/figures.js'
 import { type Body, bodyOf, copyQuota, renewCounts, START, stopSweepers, sweeperOf } from './support/quota-api.js'
 import { it } from './support/scoped.js'
+import { rowsRead } from './support/rows-read.js'
 import { onEveryStore, type Store } from './support/store.js'
 import { times } from './support/wire.js'
 
@@ -366,6 +367,21 @@ onEveryStore('lists', (kind) => {
     app.clock.pass(30)
     await renewCounts(app, MAIL_API)
     expect(await members()).toEqual([10_004, 'recent'])
+  })
+
+  it('of owners passes over members without a quota', async () => {
+    const owners = [5_000_500, 6_000_000]
+    for (const owner of owners) {
+      const settings = { account_id: owner, quota_type: 1, total: 5, expire_at: app.clock.after(60) }
+      const { id } = bodyOf(201, await app.post(MAIL_API.quotas, settings))
+      bodyOf(204, await app.delete(`${MAIL_API.quotas}/${id}`))
+    }
+    const database = app.app.get(DataSource)
+    const before = await rowsRead(kind, database, 'mail_owner', 'mail_quota')
+    const page = bodyOf(200, await app.get(`${MAIL_API.quotas}/owners?after=5000000`))
+    expect([page.items.map((one: Body) => one.account_id), page.next_after]).toEqual([owners, null])
+    expect((await rowsRead(kind, database, 'mail_owner', 'mail_quota')) - before).toBeLessThan(100)
+    await database.query('DELETE FROM mail_quota WHERE account_id > 5000000')
     await database.query('DELETE FROM mail_owner WHERE owner_id > 5000000')
   })
 

@@ -2,7 +2,7 @@ import type { DataSource } from 'typeorm'
 import type { TransactionRunner } from '../../database/transaction-runner.js'
 import type { Channel } from '../rows/channel.js'
 import type { QuotaRow } from '../rows/quota.entity.js'
-import { LedgerStore } from '../store/ledger-store.js'
+import { LedgerStore, LIVE_OF_OWNER } from '../store/ledger-store.js'
 import type { QuotaReader, SummaryView } from './quota-reader.js'
 
 /** A page of owners, in the form of answers. */
@@ -39,16 +39,15 @@ export class OwnerReader<Q extends QuotaRow> {
     size: number,
   ): Promise<OwnersPage> {
     const { owner, quota } = this.store
+    const { dialect } = this.transactions
     const id = owner.column('ownerId')
-    const force = this.transactions.dialect === 'mysql' ? ' FORCE INDEX (PRIMARY)' : ''
-    // A scalar subquery for each owner of the page: the planner would turn an EXISTS into a join with all quotas of the
-    // owner. An owner's row is created before its first quota, whose create may then be refused: owners without a quota
-    // are omitted.
+    const ofQuota = quota.column('ownerId')
+    // In the order of the index, so that it ends with the page: members without a quota may be many.
     const all =
-      `SELECT o.${id} AS id FROM ${owner.table} o${force} WHERE o.${id} > ? ` +
-      `AND (SELECT 1 FROM ${quota.table} q WHERE q.${quota.column('ownerId')} = o.${id} LIMIT 1) = 1 ORDER BY o.${id} LIMIT ${size + 1}`
+      `SELECT DISTINCT ${ofQuota} AS id FROM ${quota.readBy(dialect, LIVE_OF_OWNER)} ` +
+      `WHERE ${ofQuota} > ? ORDER BY ${ofQuota} LIMIT ${size + 1}`
     const members =
-      `SELECT o.${id} AS id FROM ${owner.readBy(this.transactions.dialect, ['groupId', 'ownerId'], 'o')} ` +
+      `SELECT o.${id} AS id FROM ${owner.readBy(dialect, ['groupId', 'ownerId'], 'o')} ` +
       `WHERE o.${owner.column('groupId')} = ? AND o.${id} > ? ORDER BY o.${id} LIMIT ${size + 1}`
     const rows = await this.transactions
       .readsOf(principalId)
