@@ -100,7 +100,7 @@ if (Number(stored) === 0) {
     new Date(Math.floor(Date.now() / hour) * hour - back * hour).toISOString().slice(0, 23).replace('T', ' ')
   for (const back of [0, 1, 30, 200]) {
     await dataSource.query(
-      `INSERT INTO mail_refusal (hour, owner_id, code, count, requested, last_at) SELECT '${began(back)}', n, 'quota_exceeded', 1 + n % 97, 5, '${began(back)}' FROM (${numbers}) numbers WHERE n <= ${Math.ceil(ROWS / 20)}`,
+      `INSERT INTO mail_refusal (hour, owner_id, code, count, requested, smallest, largest, last_amount, last_at) SELECT '${began(back)}', n, 'quota_exceeded', 1 + n % 97, 5, 1, 1, 1, '${began(back)}' FROM (${numbers}) numbers WHERE n <= ${Math.ceil(ROWS / 20)}`,
     )
   }
   const tables = ['quota', 'owner', 'change', 'operation', 'allocation', 'act', 'refusal']
@@ -116,6 +116,7 @@ const statements = []
 let reading = 0
 const watched = {
   dialect: work.dialect,
+  readsOf: () => watched,
   read: async (unit) => {
     reading += 1
     try {
@@ -140,10 +141,10 @@ const ownerReader = new OwnerReader(MAIL, dataSource, watched, reader)
 const expiringReader = new ExpiringReader(MAIL, dataSource, watched, clock)
 const refusalReader = new RefusalReader(MAIL, dataSource, watched, clock)
 const usageReader = new UsageReader(MAIL, dataSource, watched, clock)
-const changes = (filter) => () => changeReader.page(filter, undefined, 20)
+const changes = (filter) => () => changeReader.page('reader', filter, undefined, 20)
 /** Roles without a scope, and with `own`. */
-const anybody = { name: 'mailer', ownOnly: false }
-const itself = { name: 'mailer', ownOnly: true }
+const anybody = { id: 'mailer', name: 'mailer', ownOnly: false }
+const itself = { ...anybody, ownOnly: true }
 const ledger =
   (of, filter, reader = anybody) =>
   () =>
@@ -151,9 +152,9 @@ const ledger =
 const at = (text) => Date.parse(text)
 const first = { page: 1, pageSize: 20 }
 const list =
-  (people, status, page = first) =>
+  (subjects, status, page = first) =>
   () =>
-    reader.list({ people, status }, page)
+    reader.list('reader', { subjects, status }, page)
 /** Reads that are requested together, and share one statement. */
 const many = (count, read) => () => Promise.all(Array.from({ length: count }, (_, place) => read(4242 + place)))
 const reads = {
@@ -176,14 +177,15 @@ const reads = {
   'lists of 40 users': many(40, (userId) => list({ userId })()),
   'list, before_id in the middle': list({}, undefined, { ...first, beforeId: ROWS / 2 }),
   'list, the deepest page': list({}, undefined, { page: 1000, pageSize: 100 }),
-  'list, deleted': () => reader.list({ subjects: {}, status: undefined, deleted: true }, first),
+  'list, deleted': () => reader.list('reader', { subjects: {}, status: undefined, deleted: true }, first),
   'list, deleted, account_id': () =>
-    reader.list({ subjects: { ownerId: 4242 }, status: undefined, deleted: true }, first),
-  'list, label of half': () => reader.list({ subjects: {}, status: undefined, label: 'Customer' }, first),
-  'list, label of few': () => reader.list({ subjects: {}, status: undefined, label: 'PILOT' }, first),
-  'list, label of many old ones': () => reader.list({ subjects: {}, status: undefined, label: 'Fleet' }, first),
-  'list, label of one': () => reader.list({ subjects: {}, status: undefined, label: 'customer 4242' }, first),
-  owners: () => ownerReader.page(50_000, 20),
+    reader.list('reader', { subjects: { ownerId: 4242 }, status: undefined, deleted: true }, first),
+  'list, label of half': () => reader.list('reader', { subjects: {}, status: undefined, label: 'Customer' }, first),
+  'list, label of few': () => reader.list('reader', { subjects: {}, status: undefined, label: 'PILOT' }, first),
+  'list, label of many old ones': () =>
+    reader.list('reader', { subjects: {}, status: undefined, label: 'Fleet' }, first),
+  'list, label of one': () => reader.list('reader', { subjects: {}, status: undefined, label: 'customer 4242' }, first),
+  owners: () => ownerReader.page('reader', undefined, 50_000, 20),
   changes: changes({}),
   'changes, actor': changes({ actor: 'actor7' }),
   'changes, action': changes({ action: 'update' }),
@@ -199,9 +201,9 @@ const reads = {
     from: at('2019-03-01T00:00:00Z'),
     to: at('2019-03-02T00:00:00Z'),
   }),
-  expiring: () => expiringReader.page(90, undefined, 20),
-  'refusals of an owner': () => refusalReader.ofOwner(42, {}),
-  'refusals, top': () => refusalReader.top(24, 20),
+  expiring: () => expiringReader.page('reader', 90, undefined, 20),
+  'refusals of an owner': () => refusalReader.ofOwner('reader', 42, {}),
+  'refusals, top': () => refusalReader.top('reader', 24, undefined, 20),
   'ledger, account_id': ledger({ ownerId: 42 }),
   'ledger, account_id, state': ledger({ ownerId: 42 }, { state: 'committed' }),
   'ledger, account_id, reserved': ledger({ ownerId: 42 }, { state: 'reserved' }),
@@ -213,7 +215,7 @@ const reads = {
   'ledger, quota_id, kind': ledger({ quotaId: 42 }, { kind: 'consume' }),
   'ledger, account_id, own': ledger({ ownerId: 42 }, {}, itself),
   'ledger, quota_id, own': ledger({ quotaId: 42 }, {}, itself),
-  'ledger, idempotency_key': () => usageReader.byKey(anybody, 'mailer', 'key-42'),
+  'ledger, idempotency_key': () => usageReader.byKey(anybody, ['mailer'], 'key-42'),
   'acts of an operation': () => usageReader.acts(anybody, '01939f3e-5c00-7a6b-8c1d-000000000042'),
   summary: () => reader.summary(4242),
   'read one': () => reader.get(ROWS - (ROWS % 20) - 2),
