@@ -37,9 +37,10 @@ const [{ n: stored }] = await dataSource.query('SELECT COUNT(*) AS n FROM mail_q
 if (Number(stored) === 0) {
   const digits =
     '(SELECT 0 n UNION SELECT 1 UNION SELECT 2 UNION SELECT 3 UNION SELECT 4 UNION SELECT 5 UNION SELECT 6 UNION SELECT 7 UNION SELECT 8 UNION SELECT 9)'
-  const numbers =
-    `SELECT a.n + 10 * b.n + 100 * c.n + 1000 * d.n + 10000 * e.n + 100000 * f.n + 1000000 * g.n + 1 AS n FROM ${digits} a, ${digits} b, ${digits} c, ` +
-    `${digits} d, ${digits} e, ${digits} f, ${digits} g`
+  // From 1, as many digits as are needed.
+  const places = Array.from(String(ROWS), (_, place) => `d${place}`)
+  const sum = places.map((name, place) => `${10 ** place} * ${name}.n`).join(' + ')
+  const numbers = `SELECT ${sum} + 1 AS n FROM ${places.map((name) => `${digits} ${name}`).join(', ')}`
   await dataSource.query(
     `INSERT INTO mail_quota (id, account_id, user_id, quota_type, total, state, expire_at, created_at, updated_at, deleted_at)
      SELECT n, 1 + (n * 7919) % 100000, 1 + (n * 104729) % 50000, 1, 1000,
