@@ -39,7 +39,7 @@ said=$(mktemp)
 trap 'rm -f "$said"' EXIT
 
 # Where one of them is left from another time the statement fails, and nothing has happened yet.
-"$@" <<SQL || die "$restored and $before must not be there, and CLIENT must be allowed to make them. Nothing was changed"
+"$@" <<SQL || die "$restored and $before must not be there, and CLIENT must be allowed to make them. $database is as it was; an empty $before may have been made"
 CREATE DATABASE \`$before\`;
 CREATE DATABASE \`$restored\`;
 CREATE DATABASE IF NOT EXISTS \`$database\` CHARACTER SET utf8mb4;

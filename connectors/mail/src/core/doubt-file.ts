@@ -97,11 +97,14 @@ export class DoubtFile {
    */
   writeNow(entry: Entry, all: () => Entry[]): void {
     try {
+      const line = lineOf(entry)
       if (this.handle === undefined || this.locked || this.outdated >= MAX_OUTDATED) void this.write(entry, all)
-      else writeSync(this.handle.fd, lineOf(entry))
+      else if (writeSync(this.handle.fd, line) < Buffer.byteLength(line)) throw new Error('a part of a line is written')
       this.outdated += 1
     } catch (error) {
       this.fail(error)
+      // The file may end within a line: the next write rewrites it.
+      this.outdated = MAX_OUTDATED
     }
   }
 
