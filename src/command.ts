@@ -22,6 +22,11 @@ export async function command(
   main: (args: string[]) => number | Promise<number>,
   thrown: number = EXIT.failed,
 ): Promise<void> {
+  // A pipe whose reader has gone, as in `… | head`, ends no work.
+  for (const stream of [process.stdout, process.stderr])
+    stream.on('error', (error: NodeJS.ErrnoException) => {
+      if (error.code !== 'EPIPE') throw error
+    })
   const args = process.argv.slice(2)
   if (args.includes('--help') || args.includes('-h')) {
     tell(usage)

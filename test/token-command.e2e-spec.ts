@@ -1,3 +1,6 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { text } from 'node:stream/consumers'
 import { describe, expect, it, jest } from '@jest/globals'
 import { hashOf } from '../src/auth/token.js'
 import { loadConfig } from '../src/config/config.js'
@@ -44,6 +47,13 @@ describe('the command that makes tokens', () => {
     )
     expect(entry).toBe(`mailer:service:${hashOf(made).toString('hex')}:2027-01-01T00:00:00.000Z`)
     expect(loadConfig({ AUTH_TOKENS: entry }).tokens).toMatchObject([{ notAfter: Date.UTC(2027, 0, 1) }])
+  })
+
+  it('ends as otherwise if nobody reads what it says', async () => {
+    const child = spawn(process.execPath, ['dist/src/token.js', '--help'])
+    child.stdout.destroy()
+    const [said, [code]] = await Promise.all([text(child.stderr), once(child, 'close')])
+    expect([code, said]).toEqual([0, ''])
   })
 
   it.each([
