@@ -1,5 +1,6 @@
 import type { DataSource } from 'typeorm'
 import type { Clock } from '../../common/clock.js'
+import { TimeSlice } from '../../common/time-slice.js'
 import { bytesToStore, idFromStore } from '../../database/bytes.js'
 import type { Condition, RowCodec, Scalar } from '../../database/row-codec.js'
 import { SharedReads } from '../../database/shared-reads.js'
@@ -279,6 +280,7 @@ export class UsageReader<Q extends QuotaRow> {
     const arms = armsOf({ countId: id, countOwner: ownerId, isCap })
     const newest = arms.map((arm, n) => `(${selectFrom(arm)} LIMIT 1) AS newest_${n}`).join(', ')
     let counts: { of: OfCount; newest: string }[] = []
+    const slice = new TimeSlice()
     for (let after: number | undefined = 0; after !== undefined;) {
       const rows = await transaction.rows(
         `SELECT ${id} AS id, ${ownerId} AS owner_id, ${newest} FROM ${quota.readBy(transaction.dialect, ['follows', 'id'], 'q')} ` +
@@ -292,6 +294,8 @@ export class UsageReader<Q extends QuotaRow> {
       const used = [...counts, ...found].filter((count) => count.newest !== '')
       counts = used.sort((a, b) => (a.newest < b.newest ? 1 : -1)).slice(0, most)
       after = rows.length < COUNTS_AT_ONCE ? undefined : Number(rows.at(-1)?.['id'])
+      // On SQLite, no statement waits for anything.
+      if (slice.spent) await slice.next()
     }
     if (counts.length === 0) return []
     return newestIn(

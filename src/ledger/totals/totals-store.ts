@@ -128,7 +128,9 @@ export class TotalsStore<Q extends QuotaRow> {
       [bytesToStore(foldedTo), ...(everybody ? [] : ownerIds), ...USAGE_KINDS],
     )
     const sums = ofGroups ? await this.plainOfGroups(transaction, foldedTo, AFTER_EVERY_ID) : []
+    const slice = new TimeSlice()
     for (let n = 0; n < ownerIds.length && !ofGroups; n += OWNERS_AT_ONCE) {
+      if (slice.spent) await slice.next()
       const some = ownerIds.slice(n, n + OWNERS_AT_ONCE)
       const found = await transaction.rows(
         `SELECT ${column('plainOwnerId')} AS owner_id, ${column('plainQuotaId')} AS quota_id, ${column('cycleSeq')} AS cycle_seq, ` +
