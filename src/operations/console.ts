@@ -167,7 +167,7 @@ export function siteGate(site: Site, problems: Pick<ProblemFilter, 'tell'>): Gat
     const name = below.slice(ASSETS.length + 1)
     const isPage = !isAsset && (isApp || below === '')
     if (!isPage && (!isAsset || !names.has(name) || name.endsWith(ZIPPED))) throw routeNotFound(request.method, path)
-    const zips = request.acceptsEncodings('gzip', 'identity') === 'gzip' && (!isAsset || names.has(`${name}${ZIPPED}`))
+    const zips = unzips(request) && (!isAsset || names.has(`${name}${ZIPPED}`))
     response.set('Content-Security-Policy', site.policy()).vary('Accept-Encoding')
     if (zips) response.set('Content-Encoding', 'gzip')
     if (isAsset) {
@@ -189,9 +189,18 @@ export function siteGate(site: Site, problems: Pick<ProblemFilter, 'tell'>): Gat
   }
 }
 
+/** The maximum length of an Accept header that is read: the time for it grows with the square of its length. */
+const MAX_ACCEPT = 1_000
+
 /** Whether this is a person's browser, which prefers a page to JSON. */
 function prefersHtml(request: Request): boolean {
-  return request.accepts('application/json', 'text/html') === 'text/html'
+  const { accept = '' } = request.headers
+  return accept.length <= MAX_ACCEPT && request.accepts('application/json', 'text/html') === 'text/html'
+}
+
+function unzips(request: Request): boolean {
+  const codings = request.get('Accept-Encoding') ?? ''
+  return codings.length <= MAX_ACCEPT && request.acceptsEncodings('gzip', 'identity') === 'gzip'
 }
 
 /** An error of `send`. */
