@@ -163,6 +163,7 @@ export function createContract(suite: QuotaSuite): void {
       ['expire_at', false],
       ['cycle_time_zone', 'Mars/Olympus'],
       ['cycle_time_zone', '+01:00'],
+      ['cycle_time_zone', 'PST'],
       ['cycle_time_zone', ''],
       ['cycle_time_zone', 'Zürich'],
       ['cycle_time_zone', 1],
