@@ -2,11 +2,24 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { createConnection } from 'mysql2/promise'
 import { audit } from './support/audit.js'
 import { HAS_SERVER, TestDatabase } from './support/database.js'
+import { unlikeAnswer } from './support/document.js'
 import { figure, SCALE } from './support/figures.js'
 import { HttpClient } from './support/http-client.js'
 import { Instance, OTHER } from './support/instance.js'
 import { verified } from './support/verify.js'
-import { bodyOf, fresh, inParallel, MAIL, owners, shuffled, SMS, tally, times, type Wire } from './support/wire.js'
+import {
+  bodyOf,
+  fresh,
+  inParallel,
+  MAIL,
+  owners,
+  resultsOf,
+  shuffled,
+  SMS,
+  tally,
+  times,
+  type Wire,
+} from './support/wire.js'
 
 /** For a test on a machine that is busy with other things. */
 const PATIENCE_MS = 180_000 * Math.max(1, SCALE)
@@ -71,9 +84,15 @@ onServer('groups, with two instances on one database', () => {
       const taken = [...new Set(told.flatMap(([owner, what]) => (what === 'taken' ? [owner] : [])))]
       expect([taken.length, await brought(), await counts()]).toEqual([NEW_OWNERS, NEW_OWNERS, NEW_OWNERS])
 
+      const refused = strangers.filter((owner) => !taken.includes(owner))
+      // The items of a batch are such requests.
+      const items = [{ account_id: refused[0], amount: 1, idempotency_key: fresh('new') }]
+      const batch = await instance(0).post(`${MAIL.consume}/batch`, { items })
+      expect(resultsOf(batch).map(({ problem }) => problem.code)).toEqual(['too_many_new_owners'])
+      expect(unlikeAnswer(`${MAIL.consume}/batch`, bodyOf(batch), 'post')).toBeUndefined()
+
       // Owners that are known are served further; those added by name are; and another principal has its own share.
       const known = taken[0]!
-      const refused = strangers.filter((owner) => !taken.includes(owner))
       expect(await Promise.all([use(0, known), use(1, known)])).toEqual(['taken', 'taken'])
       const byName = refused.slice(0, 2)
       expect(

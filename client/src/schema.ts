@@ -1644,7 +1644,7 @@ export interface components {
              */
             status: 400 | 409 | 422 | 500 | 503;
             /** @description The problem. */
-            problem: components["schemas"]["ValidationFailedProblem"] | components["schemas"]["QuotaExceededProblem"] | components["schemas"]["NoActiveQuotaProblem"] | components["schemas"]["IdempotencyKeyReusedProblem"] | components["schemas"]["InternalErrorProblem"] | components["schemas"]["UnavailableProblem"];
+            problem: components["schemas"]["ValidationFailedProblem"] | components["schemas"]["QuotaExceededProblem"] | components["schemas"]["NoActiveQuotaProblem"] | components["schemas"]["TooManyNewOwnersProblem"] | components["schemas"]["IdempotencyKeyReusedProblem"] | components["schemas"]["InternalErrorProblem"] | components["schemas"]["UnavailableProblem"];
         };
         Cap: {
             /**

@@ -53,7 +53,7 @@ export function quotaController<Q extends QuotaRow>({ path }: ChannelApi, dto: Q
       type: dto.Quota,
       headers: { Location: { description: 'The new quota.', schema: { type: 'string' } } },
     })
-    @Problems('too_many_quotas')
+    @Problems('group_not_found', 'too_many_quotas')
     async create(
       @Caller() caller: Caller,
       @Body() body: Create,
@@ -76,7 +76,7 @@ export function quotaController<Q extends QuotaRow>({ path }: ChannelApi, dto: Q
     /** Change a quota's settings */
     @Put(':id')
     @ApiOkResponse({ type: dto.Quota })
-    @Problems('quota_not_found', 'version_mismatch', 'too_many_quotas')
+    @Problems('quota_not_found', 'group_not_found', 'version_mismatch', 'too_many_quotas')
     async update(
       @Caller() caller: Caller,
       @IdParam('id') id: number,
@@ -103,7 +103,7 @@ export function quotaController<Q extends QuotaRow>({ path }: ChannelApi, dto: Q
     @Post(':id/restore')
     @HttpCode(200)
     @ApiOkResponse({ type: dto.Quota })
-    @Problems('quota_not_found', 'too_many_quotas')
+    @Problems('quota_not_found', 'group_not_found', 'too_many_quotas')
     async restore(
       @Caller() caller: Caller,
       @IdParam('id') id: number,

@@ -21,7 +21,8 @@ import { CapDto } from '../http/problem.dto.js'
 import type { QuotaFilter } from '../ledger/read/list-statements.js'
 import { CHANGE_ACTIONS, type ChangeAction } from '../ledger/rows/change.entity.js'
 import type { QuotaRow } from '../ledger/rows/quota.entity.js'
-import { CAP_MODES, type CapMode, type Status, STATUSES } from '../domain/quota.js'
+import { MAX_LEVELS } from '../domain/chain.js'
+import { CAP_MODES, type CapMode, MAX_LIVE_QUOTAS, type Status, STATUSES } from '../domain/quota.js'
 import { SETTING_NAMES, type SettingName } from '../domain/settings.js'
 import { QuotaFields } from './settings.dto.js'
 
@@ -95,7 +96,7 @@ export abstract class SummaryFields {
   remaining!: number
 
   /** Number of active quotas that pay. */
-  @ResponseInteger({ max: 200, example: 2 })
+  @ResponseInteger({ max: MAX_LIVE_QUOTAS * (1 + MAX_LEVELS), example: 2 })
   quota_count!: number
 
   /** The largest amount that one consume can take now, with the shared quotas of its groups: what the quotas pay, limited by the remaining units of each enforce cap; 0 without an active quota that pays. */

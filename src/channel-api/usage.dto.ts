@@ -344,6 +344,7 @@ const BATCH_CODES = [
   'validation_failed',
   'quota_exceeded',
   'no_active_quota',
+  'too_many_new_owners',
   'idempotency_key_reused',
   'internal_error',
   'unavailable',

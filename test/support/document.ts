@@ -53,8 +53,19 @@ export function unlike(schema: Schema, value: unknown): string | undefined {
 }
 
 /** Describes how the body of a 200 differs from the document's route; undefined if it conforms. */
-export function unlikeAnswer(route: string, value: unknown): string | undefined {
-  const schema = document.paths[route]?.['get']?.responses['200']?.content?.['application/json']?.schema
+export function unlikeAnswer(route: string, value: unknown, method = 'get'): string | undefined {
+  const schema = document.paths[route]?.[method]?.responses['200']?.content?.['application/json']?.schema
   if (schema === undefined) throw new Error(`${route} is not in the document`)
   return unlike(schema, value)
+}
+
+/** Describes how a refusal differs from those that the document's route has; undefined if it conforms. */
+export function unlikeRefusal(
+  method: string,
+  route: string,
+  { status, body }: { readonly status: number; readonly body: unknown },
+): string | undefined {
+  const content = document.paths[route]?.[method]?.responses[String(status)]?.content
+  const schema = content?.['application/problem+json']?.schema
+  return schema === undefined ? `${method} ${route} has no ${status}` : unlike(schema, body)
 }

@@ -1,6 +1,7 @@
 import { describe, expect, it } from '@jest/globals'
 import type { Sent, TestApp } from './app.js'
 import type { ChannelApi } from './channel-api.js'
+import { unlikeAnswer, unlikeRefusal } from './document.js'
 import { type Body, bodyOf, brokenFields, fresh, ledgerOf, refusal, START } from './quota-api.js'
 
 const ABSENT = Number.MAX_SAFE_INTEGER
@@ -422,10 +423,22 @@ export function groupContract(api: ChannelApi, app: () => TestApp): void {
         expect(Object.keys(brokenFields(await create({ group_id, user_id: 3 })))).toEqual(['user_id'])
       expect(refusal(await create({ group_id: ABSENT }))).toEqual([404, 'group_not_found'])
       const record = await shared(group_id)
+      const over = await shared(group_id)
+      bodyOf(200, await app().put(`${api.quotas}/${over.id}`, { expire_at: START }))
       bodyOf(204, await app().delete(`${api.quotas}/${record.id}`))
       bodyOf(204, await app().delete(path(group_id)))
-      expect(refusal(await create({ group_id }))).toEqual([404, 'group_not_found'])
-      expect(refusal(await app().post(`${api.quotas}/${record.id}/restore`))).toEqual([404, 'group_not_found'])
+      for (const [method, route, answer] of [
+        ['post', api.quotas, await create({ group_id })],
+        ['post', `${api.quotas}/{id}/restore`, await app().post(`${api.quotas}/${record.id}/restore`)],
+        [
+          'put',
+          `${api.quotas}/{id}`,
+          await app().put(`${api.quotas}/${over.id}`, { expire_at: '2099-01-01T00:00:00Z' }),
+        ],
+      ] as const) {
+        expect(refusal(answer)).toEqual([404, 'group_not_found'])
+        expect(unlikeRefusal(method, route, answer)).toBeUndefined()
+      }
     })
 
     it('pays for members after their own: nearest group first', async () => {
@@ -673,6 +686,9 @@ export function groupContract(api: ChannelApi, app: () => TestApp): void {
         members_relation: 'exact',
       })
       expect(view.caps.map(({ id }: Body) => id)).toEqual([cap.id])
+      // The most that an owner may have: 200 of its own, and a count of each of 200 quotas of three groups.
+      const [route = ''] = api.summary('{accountID}').split('?')
+      expect(unlikeAnswer(route, { ...(await summary(owner)), quota_count: 800 })).toBeUndefined()
       expect(refusal(await app().get(path(ABSENT, '/summary')))).toEqual([404, 'group_not_found'])
     })
 
