@@ -49,10 +49,11 @@ export class QuotaService<Q extends QuotaRow> {
 
   /** Changes settings. Errors of the body and errors that depend on the record are reported together. */
   async update(caller: Caller, id: number, patch: SettingsPatchFields): Promise<Outcome> {
+    const overrides = patch.overrides ?? undefined
     if (patch.errors !== undefined) {
-      throw validationFailed(firstOfEach(await this.reader.violationsBy(id, patchOf(patch), patch.errors)))
+      throw validationFailed(firstOfEach(await this.reader.violationsBy(id, patchOf(patch), patch.errors, overrides)))
     }
-    return this.ledger.update(caller, id, patchOf(patch), patch.version, patch.overrides ?? undefined)
+    return this.ledger.update(caller, id, patchOf(patch), patch.version, overrides)
   }
 
   /** Soft-deletes. */

@@ -22,6 +22,7 @@ import {
   type SettingsPatch,
   settingsView,
   takeSettings,
+  type Violation,
 } from './settings.js'
 import { EMPTY_WINDOW } from './rolling-window.js'
 import { armUnreached } from './threshold.js'
@@ -178,6 +179,21 @@ export interface CountEdit {
   readonly anchorAt?: Instant | undefined
 }
 
+/** The mistake of an update that names overrides which the quota does not have. @param kept undefined: none */
+export function overridesViolations(
+  { follows, overrides }: Pick<QuotaState, 'follows' | 'overrides'>,
+  kept: readonly string[] = [],
+): Violation[] {
+  const { names } = overridesIn(overrides)
+  const foreign = kept.filter((name) => !names.has(name as SettingName))
+  if (foreign.length === 0) return []
+  const message =
+    follows === null
+      ? "belongs to a member's count; leave it out or null"
+      : `names ${foreign.join(', ')}, which this count does not have`
+  return [{ field: 'overrides', message }]
+}
+
 /**
  * Applies an edit to a count (contract, §13): a changed setting becomes an override; overrides that are not named any
  * more are given back. A field that equals the shown value changes nothing. The count changes only if no rule is
@@ -193,11 +209,8 @@ export function editCount(
 ): Applied {
   const before = { ...count }
   const own = overridesIn(count.overrides)
-  const foreign = (kept ?? []).filter((name) => !own.names.has(name as SettingName))
-  if (foreign.length > 0)
-    return {
-      violations: [{ field: 'overrides', message: `names ${foreign.join(', ')}, which this count does not have` }],
-    }
+  const wrong = overridesViolations(count, kept)
+  if (wrong.length > 0) return { violations: [...wrong, ...(applyPatch({ ...count }, patch, now).violations ?? [])] }
   const applied = anchorAt === undefined ? applyPatch(count, patch, now) : putBack(count, patch, anchorAt, now)
   if (applied.violations !== undefined) return applied
   const changed = [...Object.keys(applied.change?.after ?? {}), ...regained].filter(

@@ -185,6 +185,12 @@ export function countContract(api: ChannelApi, app: () => TestApp): void {
       for (const overrides of [['total'], ['label', 'status'], ['colour'], 'label', ['label', 'label']])
         expect(Object.keys(brokenFields(await put(id, { overrides })))).toEqual(['overrides'])
       expect(Object.keys(brokenFields(await put(followed.id, { overrides: ['label'] })))).toEqual(['overrides'])
+      // Whatever else is wrong is told beside it.
+      for (const one of [id, followed.id, (await quota({ [api.owner]: owner })).id])
+        for (const [field, mistake] of Object.entries({ total: -1, status: 'left', cycle_unit: 'day' }))
+          expect(Object.keys(brokenFields(await put(one, { [field]: mistake, overrides: ['cap'] }))).sort()).toEqual(
+            ['overrides', field].sort(),
+          )
       expect(await edit(id, { overrides: [] })).toMatchObject({
         total: 200,
         label: 'theirs',

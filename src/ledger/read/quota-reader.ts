@@ -6,7 +6,7 @@ import type { Reads, TransactionRunner } from '../../database/transaction-runner
 import { ServiceError } from '../../common/service-error.js'
 import { available, refusingCaps, type Limits, payable } from '../../domain/cap.js'
 import { inForce } from '../../domain/chain.js'
-import { follow, isFollowed, unbornCounts } from '../../domain/follow.js'
+import { follow, isFollowed, overridesViolations, unbornCounts } from '../../domain/follow.js'
 import { roll, summarise } from '../../domain/quota.js'
 import { Refills } from '../../domain/refill.js'
 import { patchViolations, type Violation, type SettingsPatch } from '../../domain/settings.js'
@@ -146,15 +146,22 @@ export class QuotaReader<Q extends QuotaRow> {
    * The mistakes of an update with those that the record adds; none are added if the quota does not exist, or cannot be
    * read.
    * @param mistakes of the update alone
+   * @param overrides of a member's count: the settings that stay its own; undefined: those that are
    */
-  async violationsBy(id: number, patch: SettingsPatch, mistakes: readonly Violation[]): Promise<readonly Violation[]> {
+  async violationsBy(
+    id: number,
+    patch: SettingsPatch,
+    mistakes: readonly Violation[],
+    overrides?: readonly string[],
+  ): Promise<readonly Violation[]> {
     const quota = await this.one.get(id).catch((error: unknown) => {
       if (error instanceof ServiceError) return undefined
       throw error
     })
     if (quota === undefined || quota.deletedAt !== null) return mistakes
-    await this.bring([quota], this.clock.now())
-    return patchViolations(quota, patch, this.clock.now(), mistakes)
+    const now = this.clock.now()
+    await this.bring([quota], now)
+    return [...patchViolations(quota, patch, now, mistakes), ...overridesViolations(quota, overrides)]
   }
 
   /** The sums of the owner's active payers, zeros if there are none, and the caps. */

@@ -1,7 +1,7 @@
 import { ServiceError, validationFailed } from '../../common/service-error.js'
 import { refusingCaps, type Limits, MAX_LIVE_CAPS, payable, wouldRefuse } from '../../domain/cap.js'
 import { type Allocation, cut, draw } from '../../domain/draw-down.js'
-import { editCount, isFollowed, shownId } from '../../domain/follow.js'
+import { editCount, isFollowed, overridesViolations, shownId } from '../../domain/follow.js'
 import { beginCount, isLive, MAX_LIVE_QUOTAS, MAX_QUOTAS_SHOWN } from '../../domain/quota.js'
 import {
   type Applied,
@@ -164,8 +164,8 @@ export class Judge<Q extends QuotaRow> {
       const followed = workingSet.followedBy(quota)
       return editCount(quota, followed, workingSet.isInChain(quota), { patch, overrides, regained, anchorAt }, now)
     }
-    if (overrides !== undefined && overrides.length > 0)
-      return { violations: [{ field: 'overrides', message: "belongs to a member's count; leave it out or null" }] }
+    const wrong = overridesViolations(quota, overrides)
+    if (wrong.length > 0) return { violations: [...wrong, ...(applyPatch(quota, patch, now).violations ?? [])] }
     return anchorAt === undefined ? applyPatch(quota, patch, now) : putBack(quota, patch, anchorAt, now)
   }
 
