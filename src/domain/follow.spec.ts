@@ -82,11 +82,18 @@ const patchOf = (quotaType: QuotaType): fc.Arbitrary<SettingsPatch> =>
     { requiredKeys: [] },
   )
 
+/** An end of a count's own. A followed quota of type 2 has none here: its counts would stand still with it. */
+const endOf = (quotaType: QuotaType): fc.Arbitrary<SettingsPatch> =>
+  quotaType === 2
+    ? fc.record({ expireAt: fc.option(fc.integer({ min: NOW, max: NOW + 30 * DAY }), { nil: null }) })
+    : fc.constant<SettingsPatch>({})
+
 const stepsOf = (quotaType: QuotaType): fc.Arbitrary<Step[]> =>
   fc.array(
     fc.oneof(
       fc.record({ kind: fc.constant('tick' as const), ms: fc.integer({ min: 1, max: 2 * DAY }) }),
       fc.record({ kind: fc.constantFrom('edit' as const, 'own' as const), patch: patchOf(quotaType) }),
+      fc.record({ kind: fc.constant('own' as const), patch: endOf(quotaType) }),
       fc.record({ kind: fc.constant('back' as const), nth: fc.nat(5) }),
       fc.record({ kind: fc.constant('use' as const), amount: fc.integer({ min: 1, max: 60 }) }),
     ),
@@ -183,8 +190,11 @@ function play(quotaType: QuotaType, steps: readonly Step[], lazily: boolean): vo
       const { cycleResetAt } = step.patch
       const patch = cycleResetAt == null ? step.patch : { ...step.patch, cycleResetAt: now + cycleResetAt }
       if (step.kind === 'edit') {
-        applyPatch(followed, patch, now)
-        model.edited(patch, now)
+        // A changed rule keeps the next reset of the followed quota, also for a count that stands still before it.
+        const { cycleUnit: _unit, cycleResetAt: _at, cycleTimeZone: _zone, ...others } = patch
+        const edit = model.own.has('expire_at') ? others : patch
+        applyPatch(followed, edit, now)
+        model.edited(edit, now)
       } else {
         const before = statusAt(count, now)
         const { violations } = editCount(count, followed, true, { patch }, now)
@@ -372,6 +382,49 @@ describe('a count', () => {
     applyPatch(followed, { expireAt: null }, later)
     follow(count, followed, true, later)
     expect([count.state, count.used, remaining(count)]).toEqual(['active', 60, 40])
+  })
+
+  it('stands still at an end of its own, and rolls again once it is revived', () => {
+    const end = NOW + 2 * DAY
+    const ended = (brought: readonly Instant[]): { count: QuotaState; followed: QuotaState } => {
+      const followed = followedQuota(2)
+      const count = newCount(followed)
+      count.used = 30
+      editCount(count, followed, true, { patch: { expireAt: end } }, NOW)
+      for (const now of brought) {
+        roll(followed, now)
+        follow(count, followed, true, now)
+        if (now === NOW + DAY) count.used = 20
+      }
+      return { count, followed }
+    }
+    const late = NOW + 9 * DAY
+    // Its cycles end six hours after each noon; the one of its end has begun unused, or with what was used in it.
+    const reset = NOW + 2 * DAY + 6 * HOUR
+    expect(ended([late]).count).toMatchObject({ used: 0, cycleSeq: 1, cycleEndsAt: reset, state: 'expired' })
+    expect(ended([NOW + DAY, end - 1, late, late + DAY]).count).toMatchObject({
+      used: 0,
+      cycleSeq: 2,
+      cycleEndsAt: reset,
+    })
+    const { count, followed } = ended([end - 1])
+    count.used = 7
+    for (const now of [end, late]) {
+      roll(followed, now)
+      follow(count, followed, true, now)
+      expect(count).toMatchObject({ used: 7, cycleEndsAt: reset, state: 'expired' })
+    }
+    expect(editCount(count, followed, true, { patch: { expireAt: null } }, late)).toEqual({
+      change: { before: { expire_at: new Date(end).toISOString() }, after: { expire_at: null } },
+    })
+    expect(count).toMatchObject({ used: 0, cycleEndsAt: followed.cycleEndsAt, state: 'active' })
+    // An end in the past is that of the present cycle.
+    count.used = 4
+    editCount(count, followed, true, { patch: { expireAt: NOW } }, late)
+    roll(followed, late + 3 * DAY)
+    const { cycleEndsAt } = count
+    follow(count, followed, true, late + 3 * DAY)
+    expect(count).toMatchObject({ used: 4, cycleEndsAt, state: 'expired' })
   })
 
   it('refuses to give back what it does not have', () => {

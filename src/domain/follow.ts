@@ -1,4 +1,5 @@
 import type { Instant } from '../common/instant.js'
+import { cycleAt } from './cycle.js'
 import {
   beginCount,
   CYCLE_QUOTA,
@@ -125,7 +126,7 @@ export function follow(count: QuotaState, followed: QuotaState, isInChain: boole
   const { total } = count
   takeSettings(count, followed, names)
   count.followedEndsAt = followed.expireAt
-  if (followsPeriod(count, names)) followPeriod(count, followed)
+  if (followsPeriod(count, names)) followPeriod(count, followed, names.has('expire_at') && followsCycle(count, names))
   // Its own cycle, or the slots that have left a window.
   if (names.has('cycle_unit') || count.window !== null) roll(count, now)
   if (count.total !== total) armUnreached(count)
@@ -135,13 +136,28 @@ export function follow(count: QuotaState, followed: QuotaState, isInChain: boole
 /**
  * Begins a new count if that of the followed quota began later. An earlier one is that of a clock which is behind the
  * one by which the count has rolled: the count stays in its cycle, since cycles never roll back.
+ * @param standsStill does it follow a cycle, up to an end of its own?
  */
-function followPeriod(count: QuotaState, { countBeganAt }: QuotaState): void {
+function followPeriod(count: QuotaState, { countBeganAt }: QuotaState, standsStill: boolean): void {
   const [began, followedBegan] = [count.countBeganAt ?? 0, countBeganAt ?? 0]
-  if (began < followedBegan) {
+  const { expireAt } = count
+  if (began < followedBegan && standsStill && expireAt !== null && expireAt <= followedBegan) {
+    standStill(count, Math.max(expireAt - 1, began))
+  } else if (began < followedBegan) {
     beginCount(count)
     count.countBeganAt = countBeganAt
   } else if (began > followedBegan) count.cycleEndsAt = firstReset(count, began)
+}
+
+/** Keeps a count in the cycle that contains its last instant, by the rule that it follows. */
+function standStill(count: QuotaState, last: Instant): void {
+  const { cycleUnit: unit, cycleTimeZone: timeZone, cycleAnchorAt: anchor, countBeganAt } = count
+  if (unit === null || timeZone === null || anchor === null || countBeganAt === null) return
+  const { start, end } = cycleAt({ unit, timeZone, anchor }, last)
+  count.cycleEndsAt = end
+  if (start === null || start <= countBeganAt) return
+  beginCount(count)
+  count.countBeganAt = start
 }
 
 /** Does a new count begin when that of the followed quota does? */
@@ -225,13 +241,16 @@ export function editCount(
   for (const name of changed) for (const one of together(name)) names.add(one)
   count.overrides = overridesText({ names, isDisabled: isDisabled ?? own.isDisabled })
   // The count of a followed cycle begins anew with that of the followed quota, which may be over and stand still.
-  if (followsCycle(before, own.names) && followsCycle(count, names)) {
+  const goesOn = followsCycle(before, own.names) && followsCycle(count, names)
+  if (goesOn) {
     const { used, reserved, holdDueAt, cycleSeq, countBeganAt } = before
     Object.assign(count, { used, reserved, holdDueAt, cycleSeq, countBeganAt })
   }
   giveBack(count, followed, own.names, names)
   follow(count, followed, isInChain, now)
-  return { change: changeOf(before, count, applied.change) }
+  // A reset that comes with a revival is no edit.
+  const shownBefore = goesOn ? { ...before, cycleEndsAt: count.cycleEndsAt } : before
+  return { change: changeOf(shownBefore, count, applied.change) }
 }
 
 /**

@@ -455,6 +455,32 @@ export function countContract(api: ChannelApi, app: () => TestApp): void {
       expect(await contradictionsOf(app())).toEqual([])
     })
 
+    it('stands still at an end of its own, in lists as by itself', async () => {
+      const group = await made()
+      const followed = await daily(group)
+      const owner = await member(group)
+      const operation = await used(owner, 30)
+      const { id } = await countOf(followed.id)
+      await edit(id, { expire_at: plus(DAY / 2) })
+      app().clock.set(plus(3 * DAY))
+      const shown = await get(id)
+      expect(shown).toMatchObject({ status: 'expired', used: 30, cycle_reset_at: plus(DAY) })
+      expect(await countsOf(followed.id)).toEqual([shown])
+      // It takes returns, as any quota that is over.
+      bodyOf(200, await app().post(`${api.usage}/${operation.id}/refund`, { amount: 10 }, { key: `f-${fresh()}` }))
+      expect(await get(id)).toMatchObject({ used: 20, cycle_reset_at: plus(DAY) })
+      expect(await contradictionsOf(app())).toEqual([])
+      expect(await edit(id, { expire_at: null })).toMatchObject({
+        status: 'active',
+        used: 0,
+        cycle_reset_at: plus(4 * DAY),
+      })
+      const { items } = await read(`${api.quotas}/${id}/changes?page_size=1`)
+      expect(Object.keys(items[0].after)).toEqual(['expire_at'])
+      await used(owner, 5)
+      expect(await get(id)).toMatchObject({ used: 5 })
+    })
+
     it('refills no more once what it follows is over, whatever end it has itself', async () => {
       const group = await made()
       const [payer, cap] = [
