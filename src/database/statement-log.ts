@@ -1,19 +1,20 @@
 import { Logger } from '@nestjs/common'
 import type { Logger as TypeOrmLogger } from 'typeorm'
+import { withoutValues } from './statement-text.js'
 
 /** The maximum logged length of a statement; the rest consists of lists of columns and placeholders. */
 const MAX_STATEMENT_LENGTH = 200
 
 /**
  * Writes TypeORM's messages to the service's own log. TypeORM's logger writes directly to the terminal, including
- * parameters, among them idempotency keys, names of callers and answers. Statements contain only placeholders, so they
- * may be logged; their callers log their errors.
+ * parameters, among them idempotency keys, names of callers and answers. Here, statements are logged without any value;
+ * their callers log their errors.
  */
 export class StatementLog implements TypeOrmLogger {
   private readonly logger = new Logger('Database')
 
   logQuerySlow(milliseconds: number, statement: string): void {
-    const reported = statement.replace(/\s+/g, ' ').slice(0, MAX_STATEMENT_LENGTH)
+    const reported = withoutValues(statement).replace(/\s+/g, ' ').slice(0, MAX_STATEMENT_LENGTH)
     this.logger.warn(`a statement took ${Math.round(milliseconds)} ms: ${reported}`)
   }
 

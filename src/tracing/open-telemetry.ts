@@ -39,6 +39,7 @@ import {
 import { type Clock, SystemClock } from '../common/clock.js'
 import type { DatabaseConfig, TracesConfig } from '../config/config.js'
 import type { EndOfStatements } from '../database/session.js'
+import { withoutValues } from '../database/statement-text.js'
 import type { Listener } from '../http/express.adapter.js'
 import type { BatchTracer, TracedRequest } from '../ledger/write/engine.js'
 import type { FollowedRequest, RequestEnd, RequestTracer } from './tracing.js'
@@ -123,7 +124,9 @@ export class OpenTelemetryTracer implements RequestTracer {
     const span = this.child(parent, name, SpanKind.CLIENT, {
       'db.system.name': this.database,
       'db.query.summary': name,
-      'db.query.text': sql.length > MAX_STATEMENT_CHARACTERS ? `${sql.slice(0, MAX_STATEMENT_CHARACTERS)}…` : sql,
+      'db.query.text': withoutValues(
+        sql.length > MAX_STATEMENT_CHARACTERS ? `${sql.slice(0, MAX_STATEMENT_CHARACTERS)}…` : sql,
+      ),
       ...(statements.length > 1 ? { 'db.operation.batch.size': statements.length } : {}),
     })
     return (error) => {
