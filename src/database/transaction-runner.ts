@@ -97,6 +97,8 @@ export class TransactionRunner implements OnApplicationBootstrap, OnModuleDestro
   private readonly pools: Pools | undefined
   /** Undefined on a server, where a snapshot is an ordinary transaction. */
   private readonly snapshots: FileSnapshots | undefined
+  /** The same for `look`, which must not wait for a snapshot: a verification's may last for many statements. */
+  private readonly looks: FileSnapshots | undefined
   /** Turns of reads; on SQLite, where two units on the shared connection would be one transaction, of everything. */
   private readonly turns: Turns
   /** An observer for metrics; at most one. */
@@ -115,7 +117,9 @@ export class TransactionRunner implements OnApplicationBootstrap, OnModuleDestro
     this.watch = new StoreWatch(async () => this.probe())
     this.pools = this.dialect === 'mysql' ? new Pools(dataSource) : undefined
     const { options } = dataSource
-    this.snapshots = options.type === 'better-sqlite3' ? new FileSnapshots(options.database) : undefined
+    const file = options.type === 'better-sqlite3' ? options.database : undefined
+    this.snapshots = file === undefined ? undefined : new FileSnapshots(file)
+    this.looks = file === undefined ? undefined : new FileSnapshots(file)
     // One connection for reads stays free for the availability check.
     this.turns = new Turns(this.pools === undefined ? 1 : this.pools.readers - 1)
   }
@@ -159,6 +163,7 @@ export class TransactionRunner implements OnApplicationBootstrap, OnModuleDestro
   async onApplicationShutdown(): Promise<void> {
     this.watch.stop()
     await this.snapshots?.close()
+    await this.looks?.close()
     await this.pools?.end()
   }
 
@@ -197,10 +202,8 @@ export class TransactionRunner implements OnApplicationBootstrap, OnModuleDestro
 
   /** The same for a short check of the store's availability, which takes no turn and waits for no other read. */
   async look<T>(unit: (transaction: Transaction) => Promise<T>): Promise<T> {
-    const { snapshots } = this
-    return this.withRetries('read', async (how) =>
-      snapshots === undefined ? this.readOnce(unit, how) : snapshots.take(unit),
-    )
+    const { looks } = this
+    return this.withRetries('read', async (how) => (looks === undefined ? this.readOnce(unit, how) : looks.take(unit)))
   }
 
   /**
