@@ -62,7 +62,10 @@ describe('Shutdown', () => {
     server.close()
   })
 
+  let now: number
+
   function install(delay: number, grace: number, close = (): Promise<void> => Promise.resolve()): void {
+    now = 1_000
     const config = { shutdownDelaySeconds: delay, shutdownGraceSeconds: grace }
     const app = {
       close: () => {
@@ -70,7 +73,7 @@ describe('Shutdown', () => {
         return close()
       },
     }
-    shutdown.install(app, server, config, host)
+    shutdown.install(app, server, config, host, () => now)
   }
 
   async function call(
@@ -130,12 +133,25 @@ describe('Shutdown', () => {
     expect(await exited).toBe(1)
   })
 
-  it('exits at once at a second signal', async () => {
+  it.each([
+    ['SIGINT', 0],
+    ['SIGTERM', 1_000],
+  ])('exits at once at a second signal: %s after %i ms', async (second, later) => {
     install(0.3, 5)
     signals.get('SIGTERM')!()
-    signals.get('SIGINT')!()
+    now += later
+    signals.get(second)!()
     expect(await exited).toBe(1)
     expect(closes).toBe(0)
+  })
+
+  it('takes a signal that comes again at once, from a terminal and from npm, for one', async () => {
+    install(0, 5)
+    signals.get('SIGINT')!()
+    now += 999
+    signals.get('SIGINT')!()
+    expect(await exited).toBe(0)
+    expect(closes).toBe(1)
   })
 
   it('counts a request until its answer is sent or its caller has disconnected', async () => {

@@ -21,6 +21,12 @@ declare module 'express-serve-static-core' {
   }
 }
 
+/**
+ * The same signal again within this time is the same request: Ctrl-C signals every process of the terminal, and a
+ * parent such as npm passes it on.
+ */
+const SAME_SIGNAL_MS = 1_000
+
 /** The interval between checks for connections that have become idle. */
 const LOOK_EVERY_MS = 50
 
@@ -61,19 +67,26 @@ export class Shutdown {
     throw new Unavailable('draining')
   }
 
-  /** Handles the signals. Call it after the server listens. */
+  /**
+   * Handles the signals. Call it after the server listens.
+   * @param now milliseconds of a monotonic clock
+   */
   install(
     app: Pick<INestApplicationContext, 'close'>,
     server: Server,
     config: Pick<Config, 'shutdownDelaySeconds' | 'shutdownGraceSeconds'>,
     host: Host = process,
+    now: () => number = () => performance.now(),
   ): void {
+    let first: { readonly signal: string; readonly at: number } | undefined
     const begin = (signal: 'SIGTERM' | 'SIGINT') => {
-      if (this.signalled) {
+      if (first !== undefined) {
+        if (signal === first.signal && now() - first.at < SAME_SIGNAL_MS) return
         this.logger.warn(`${signal} again: exiting at once, ${this.connections.busy} requests unanswered`)
         host.exit(1)
         return
       }
+      first = { signal, at: now() }
       this.signalled = true
       const delaySeconds = signal === 'SIGTERM' ? config.shutdownDelaySeconds : 0
       this.logger.log(`${signal}: shutting down, ${this.connections.busy} requests in progress`)
