@@ -162,6 +162,15 @@ describe('a followed clock', () => {
     expect(clock.steadyForMs).toBe(steadyFor)
   })
 
+  it('replaces a first sample that took too long by the next one', () => {
+    for (const there of [0, 1]) {
+      clock = new FollowedClock(() => mono)
+      ask(2 * STEP_MS + 500, there)
+      expect(ask()).toBe('agrees')
+      expect(Math.abs(wrongBy())).toBeLessThanOrEqual(2)
+    }
+  })
+
   it('confirms no time later than that of its source, nor than its own', async () => {
     ask()
     const now = clock.now()

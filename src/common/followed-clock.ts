@@ -41,12 +41,15 @@ interface Track {
  *
  * A larger difference is not accepted at once. The clock continues as before, and is not steady, until samples have
  * agreed on the other time for STEADY_MS; then it takes that time. The very first sample is accepted, since there
- * is nothing to compare it with, but the clock is not steady until its time is confirmed.
+ * is nothing to compare it with, but the clock is not steady until its time is confirmed. If it took too long, the next
+ * one replaces it.
  */
 export class FollowedClock extends Clock {
   private track: Track | undefined
   private other: Track | undefined
   private latest = -Infinity
+  /** Does all that is known come from a sample that took too long? */
+  private isVague = false
 
   /** @param monotonic milliseconds of a clock that never goes back */
   constructor(private readonly monotonic: () => number = () => performance.now()) {
@@ -74,12 +77,13 @@ export class FollowedClock extends Clock {
   /** Processes a sample; samples come in order of time. */
   follow(sample: TimeSample): Followed {
     const { track } = this
-    if (track === undefined) {
+    const isUncertain = sample.received - sample.sent > STEP_MS
+    if (track === undefined || this.isVague) {
       this.track = begun(sample)
+      this.isVague = isUncertain
       return { what: 'agrees' }
     }
-    // The sample is too uncertain.
-    if (sample.received - sample.sent > STEP_MS) return { what: 'agrees' }
+    if (isUncertain) return { what: 'agrees' }
     if (agrees(track, sample)) {
       const returned = this.other !== undefined
       this.other = undefined
