@@ -318,6 +318,13 @@ describe('the table of variables', () => {
     expect(value).toBeDefined()
     if (shown(name) !== '') expect(value?.split('`')[1]).toBe(shown(name))
   })
+
+  it.each(Object.keys(VARIABLES).map(variableOf))('includes both ends of the range of %s', (variable) => {
+    const outside = (value: string): string | undefined =>
+      mistakes({ [variable]: value }).find((mistake) => mistake.startsWith(`${variable} must be an integer`))
+    const [, ...ends] = /from (\d+) to (\d+)$/.exec(outside('many') ?? '') ?? []
+    expect(ends.map(outside)).toEqual(ends.map(() => undefined))
+  })
 })
 
 describe('DATABASE_URL', () => {

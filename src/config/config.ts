@@ -84,7 +84,7 @@ class Reader {
   integer(name: string, fallback: number, min: number, max: number): number {
     const text = this.text(name)
     if (text === undefined) return fallback
-    const value = /^\d{1,9}$/.test(text) ? Number(text) : NaN
+    const value = /^\d{1,10}$/.test(text) ? Number(text) : NaN
     if (value >= min && value <= max) return value
     this.mistakes.push(`${name} must be an integer from ${min} to ${max}`)
     return fallback
