@@ -5,8 +5,8 @@ import { CONFIG, type Config } from '../config/config.js'
 import { Unavailable } from '../common/service-error.js'
 import { FairSemaphore, type Wait } from '../fairness/fair-semaphore.js'
 
-/** The maximum wait for admission, in milliseconds; well below the time within which a request must arrive. */
-const PATIENCE_MS = 10_000
+/** The maximum wait for admission, in milliseconds. */
+const MAX_PATIENCE_MS = 10_000
 
 /** The load of one principal, for metrics. */
 export interface InHand {
@@ -35,10 +35,15 @@ interface Answer extends EventEmitter {
 @Injectable()
 export class Admission {
   private readonly semaphore: FairSemaphore
+  /** The wait in milliseconds; half of the time within which a request must arrive, so that its body can be read. */
+  private readonly patienceMs: number
   /** Refused requests by label of each principal that has called; one label for all of the identity provider. */
   private readonly refused = new Map<string, number>()
 
-  constructor(@Inject(CONFIG) { principalRequests, principalBodyBytes, maxConnections }: Config) {
+  constructor(
+    @Inject(CONFIG) { principalRequests, principalBodyBytes, maxConnections, requestTimeoutSeconds }: Config,
+  ) {
+    this.patienceMs = Math.min(MAX_PATIENCE_MS, requestTimeoutSeconds * 500)
     this.semaphore = new FairSemaphore({
       itemsOfOne: principalRequests,
       weightOfOne: principalBodyBytes,
@@ -60,7 +65,7 @@ export class Admission {
     if (response.closed) throw new Unavailable('caller_gone')
     const label = principalLabel(principal)
     if (!this.refused.has(label)) this.refused.set(label, 0)
-    const wait = this.semaphore.acquire(principal, bytes, PATIENCE_MS)
+    const wait = this.semaphore.acquire(principal, bytes, this.patienceMs)
     if (wait !== undefined) return this.turn(wait, principal, bytes, response)
     this.releaseAfter(principal, bytes, response)
     return undefined
