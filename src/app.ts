@@ -7,7 +7,6 @@ import { isOfLinks } from './channel-api/link.controller.js'
 import { CONFIG, type Config } from './config/config.js'
 import { Connections } from './http/connections.js'
 import { NativeExpressAdapter } from './http/express.adapter.js'
-import { ProblemFilter } from './http/problem.filter.js'
 import { checkRequestHead } from './http/request-head.js'
 import { parseQuery } from './http/query.js'
 import { requestId } from './http/request-id.js'
@@ -64,7 +63,7 @@ export function configureApp(app: NestExpressApplication, log?: RequestLog): voi
     ...(config.corsOrigins.length > 0 ? [crossOrigin(config.corsOrigins)] : []),
     gate,
     checkRequestHead,
-    ...sites.map((site) => siteGate(site, app.get(ProblemFilter))),
+    ...sites.map(siteGate),
   ]
   const listener = pipeline.listener(gates, routes)
   adapter.listenWith(tracer?.following(listener) ?? listener)

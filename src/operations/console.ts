@@ -5,12 +5,10 @@ import { fileURLToPath } from 'node:url'
 import { gzipSync } from 'node:zlib'
 import { HttpException } from '@nestjs/common'
 import type { Request, Response } from 'express'
-import send from 'send'
 import type { ProviderKeys } from '../auth/provider-keys.js'
 import { VIEW_PATH } from '../channel-api/link.controller.js'
 import type { Config } from '../config/config.js'
 import { ServiceError } from '../common/service-error.js'
-import type { ProblemFilter } from '../http/problem.filter.js'
 import { type Gate, pathOf } from '../http/request-pipeline.js'
 import { closeAfterAnswer } from '../http/unread-body.js'
 import { addHeader, reply } from '../http/reply.js'
@@ -30,6 +28,8 @@ const VIEW_PAGE = 'view.html'
 const ASSETS = 'assets'
 /** The ending of the compressed copy that the build writes beside each of them. */
 const ZIPPED = '.gz'
+/** The Cache-Control of these files. */
+const FOR_EVER = 'public, max-age=31536000, immutable'
 
 const METHODS = ['GET', 'HEAD']
 
@@ -134,18 +134,27 @@ function builtWith(page: string): string | undefined {
     .find((folder) => existsSync(join(folder, page)))
 }
 
+/** The content of a page or a file, and its ETag. */
+interface Body {
+  readonly content: Buffer
+  readonly etag: string
+}
+
+function bodyOf(content: Buffer): Body {
+  return { content, etag: `"${hash('sha256', content)}"` }
+}
+
 /**
  * Serves a site as static files: a page, which for the console answers every path below, so that the address of each
- * screen can be opened, and the files that the page names. It is public: it contains no data, and reads its data from
- * the API with the user's token. It is not a controller, since a path may have any length, and since it does not belong
- * in the API's document.
- * @param problems answers if a file cannot be sent
+ * screen can be opened, and the files that the page names. All are kept in memory: a build may replace them meanwhile,
+ * and the page names its own. It is public: it contains no data, and reads its data from the API with the user's token.
+ * It is not a controller, since a path may have any length, and since it does not belong in the API's document.
  */
-export function siteGate(site: Site, problems: Pick<ProblemFilter, 'tell'>): Gate {
-  const { path: place, page, isApp } = site
+export function siteGate(site: Site): Gate {
+  const { path: place, page, isApp, caching } = site
   const root = join(site.folder, ASSETS)
-  const names = new Set(readdirSync(root))
-  const zippedPage = gzipSync(page)
+  const files = new Map(readdirSync(root).map((name) => [name, bodyOf(readFileSync(join(root, name)))]))
+  const [plainPage, zippedPage] = [bodyOf(page), bodyOf(gzipSync(page))]
 
   return (request: Request, response: Response): boolean => {
     const path = pathOf(request)
@@ -166,27 +175,25 @@ export function siteGate(site: Site, problems: Pick<ProblemFilter, 'tell'>): Gat
     const isAsset = below === ASSETS || below.startsWith(`${ASSETS}/`)
     const name = below.slice(ASSETS.length + 1)
     const isPage = !isAsset && (isApp || below === '')
-    if (!isPage && (!isAsset || !names.has(name) || name.endsWith(ZIPPED))) throw routeNotFound(request.method, path)
-    const zips = unzips(request) && (!isAsset || names.has(`${name}${ZIPPED}`))
-    response.set('Content-Security-Policy', site.policy()).vary('Accept-Encoding')
-    if (zips) response.set('Content-Encoding', 'gzip')
-    if (isAsset) {
-      response.type(extname(name))
-      send(request, zips ? `${name}${ZIPPED}` : name, { root, acceptRanges: false, maxAge: '365d', immutable: true })
-        .on('error', (error: HttpError) => {
-          // The headers of the file do not describe the problem. A response that has begun is broken off.
-          if (!response.headersSent) response.getHeaderNames().forEach((header) => response.removeHeader(header))
-          problems.tell(problemOf(error, request.method, path), request, response)
-        })
-        .pipe(response)
-    } else {
-      const body = zips ? zippedPage : page
-      response.set({ 'Cache-Control': site.caching, ETag: `"${hash('sha256', body)}"` }).type('html')
-      if (request.fresh) response.removeHeader('Content-Encoding')
-      response.send(body)
-    }
+    const plain = isPage ? plainPage : isAsset && !name.endsWith(ZIPPED) ? files.get(name) : undefined
+    if (plain === undefined) throw routeNotFound(request.method, path)
+    const zipped = isPage ? zippedPage : files.get(`${name}${ZIPPED}`)
+    const body = unzips(request) ? (zipped ?? plain) : plain
+    if (!isExpected(request, body)) throw new HttpException('Precondition Failed', 412)
+    response
+      .set({ 'Content-Security-Policy': site.policy(), ETag: body.etag, 'Cache-Control': isPage ? caching : FOR_EVER })
+      .vary('Accept-Encoding')
+      .type(isPage ? 'html' : extname(name))
+    if (body === zipped && !request.fresh) response.set('Content-Encoding', 'gzip')
+    response.send(body.content)
     return true
   }
+}
+
+/** Does a condition of the request (RFC 9110, section 13.1.1) permit this body? */
+function isExpected({ headers }: Request, { etag }: Body): boolean {
+  const condition = headers['if-match']
+  return condition === undefined || condition.split(',').some((one) => ['*', etag].includes(one.trim()))
 }
 
 /** The maximum length of an Accept header that is read: the time for it grows with the square of its length. */
@@ -201,15 +208,6 @@ function prefersHtml(request: Request): boolean {
 function unzips(request: Request): boolean {
   const codings = request.get('Accept-Encoding') ?? ''
   return codings.length <= MAX_ACCEPT && request.acceptsEncodings('gzip', 'identity') === 'gzip'
-}
-
-/** An error of `send`. */
-type HttpError = Error & { readonly status: number }
-
-/** Returns the problem of a file that cannot be sent: it is gone, or a precondition of the request fails. */
-function problemOf(error: HttpError, method: string, path: string): Error {
-  if (error.status === 404) return routeNotFound(method, path)
-  return error.status === 412 ? new HttpException(error.message, error.status) : error
 }
 
 /** The place in the page where the ways to sign in are inserted. */
