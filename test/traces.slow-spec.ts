@@ -5,6 +5,10 @@ import { HttpClient } from './support/http-client.js'
 import { Instance } from './support/instance.js'
 import { onEveryStore, type Store } from './support/store.js'
 import { servedTraced } from './support/traced.js'
+import { inParallel, times } from './support/wire.js'
+
+/** The spans that wait for the collector, and those that are on their way to it. */
+const MORE_THAN_WAIT = 2_048 + 512 + 100
 
 onEveryStore('traces', (kind) => {
   let store: Store
@@ -93,6 +97,24 @@ onEveryStore('traces', (kind) => {
       expect(lines.filter(({ context }) => context === 'Traces')).toMatchObject([
         { level: 'warn', message: expect.stringMatching(/^spans are lost: the collector does not accept them: /) },
       ])
+    })
+
+    it('are lost while the collector is slower than they come; the log says how many', async () => {
+      let goOn = (): void => undefined
+      collector.until = new Promise((resolve) => {
+        goOn = resolve
+      })
+      const env = { LOG_LEVEL: 'warn', OTEL_EXPORTER_OTLP_ENDPOINT: collector.url }
+      const instance = await Instance.start(store.url, client, env)
+      const ask = async (): Promise<void> => {
+        await instance.get('/api/v1/me')
+      }
+      await inParallel(16, times(MORE_THAN_WAIT), ask)
+      goOn()
+      // Told with the first span for which there is room again.
+      for (let n = 0; n < MORE_THAN_WAIT && !instance.log.includes('Dropped'); n += 1) await ask()
+      expect(await instance.terminate()).toBe(0)
+      expect(instance.log).toMatch(/"context":"Traces","message":"OpenTelemetry: Dropped \d+ spans /)
     })
 
     it('delay nothing without a collector', async () => {

@@ -2,7 +2,7 @@ import { Inject, Injectable, Logger } from '@nestjs/common'
 import { Counter, Gauge, Registry } from 'prom-client'
 import { type ConnectionObserver, Connections, type Overload, type Rejection } from '../http/connections.js'
 import { METRICS_REGISTRY } from '../common/metrics.js'
-import { RateLimitedLog } from './rate-limited-log.js'
+import { RateLimitedLog } from '../common/rate-limited-log.js'
 
 const OVERLOADS: Readonly<Record<Overload, string>> = {
   refused: 'a new connection was refused: MAX_CONNECTIONS are open and busy',

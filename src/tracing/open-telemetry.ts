@@ -4,6 +4,8 @@ import type { Request } from 'express'
 import {
   type Attributes,
   defaultTextMapGetter,
+  diag,
+  DiagLogLevel,
   type Link,
   ROOT_CONTEXT,
   type Span,
@@ -37,6 +39,7 @@ import {
   TracerProvider,
 } from '@opentelemetry/sdk-trace'
 import { type Clock, SystemClock } from '../common/clock.js'
+import { RateLimitedLog } from '../common/rate-limited-log.js'
 import type { DatabaseConfig, TracesConfig } from '../config/config.js'
 import type { EndOfStatements } from '../database/session.js'
 import { withoutValues } from '../database/statement-text.js'
@@ -81,6 +84,7 @@ export class OpenTelemetryTracer implements RequestTracer {
     config: TracesConfig,
     private readonly database: DatabaseConfig['kind'],
   ) {
+    tellWarnings()
     const { url, serviceName } = config
     const headers = parseKeyPairsIntoRecord(config.headers)
     const exporter = new TellingExporter(new OTLPTraceExporter({ url, headers, timeoutMillis: EXPORT_MS }))
@@ -183,9 +187,23 @@ export class OpenTelemetryTracer implements RequestTracer {
   }
 }
 
+const LOG_CONTEXT = 'Traces'
+
+/** Logs the SDK's own warnings: the only sign of spans that were dropped because too many waited. */
+function tellWarnings(): void {
+  const logger = new Logger(LOG_CONTEXT)
+  const log = new RateLimitedLog((line) => logger.warn(line))
+  const none = (): void => undefined
+  const warn = (message: string): void => log.happened('', `OpenTelemetry: ${message}`)
+  diag.setLogger(
+    { error: none, warn, info: none, debug: none, verbose: none },
+    { logLevel: DiagLogLevel.WARN, suppressOverrideMessage: true },
+  )
+}
+
 /** Logs when spans begin to be lost, and when they are accepted again; spans are dropped instead of stored. */
 class TellingExporter implements SpanExporter {
-  private readonly logger = new Logger('Traces')
+  private readonly logger = new Logger(LOG_CONTEXT)
   private failing = false
 
   constructor(private readonly exporter: SpanExporter) {}

@@ -49,6 +49,8 @@ export class Collector {
   text = ''
   /** The status of its answers. */
   status = 200
+  /** It answers only then. */
+  until: Promise<void> = Promise.resolve()
 
   private constructor(
     private readonly server: Server,
@@ -62,7 +64,9 @@ export class Collector {
       request.on('data', (chunk: string) => (text += chunk))
       request.on('end', () => {
         if (request.url === '/v1/traces' && collector.status === 200) collector.take(text, request.headers)
-        response.writeHead(collector.status, { 'Content-Type': 'application/json' }).end('{}')
+        void collector.until.then(() =>
+          response.writeHead(collector.status, { 'Content-Type': 'application/json' }).end('{}'),
+        )
       })
     })
     server.listen(0, '127.0.0.1')
