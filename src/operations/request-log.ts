@@ -58,7 +58,6 @@ const UNAVAILABLE = 503
 
 /**
  * Logs and measures each request when it ends. It must be the first gate after the one that sets `requestId`.
- * `requestId`.
  * @param options.log if absent, requests are only measured
  * @param options.tracer is called at the end of each traced request
  * @param options.refusals counts refused requests

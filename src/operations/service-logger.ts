@@ -18,7 +18,7 @@ const LARGE_BODY = 'a body of more than 1 MB begins'
 /** The maximum depth of causes; a cause may be its own cause. */
 const MAX_CAUSES = 5
 
-/** Fields of logged objects whose values are never logged, at any depth. */
+/** Fields of logged objects, and of objects directly in them, whose values are never logged. */
 const SECRET = ['authorization', 'cookie', 'token', 'password', 'idempotency_key', 'sql', 'query', 'parameters', 'body']
 
 /**

@@ -18,7 +18,7 @@ export abstract class LedgerGateRow {
   @Column({ ...INTEGER, name: 'default_group_id', nullable: true })
   defaultGroupId!: number | null
 
-  /** Counts changes of a group's parent; 0 while there never was a group. */
+  /** Counts changes of groups' parents and of the default group; 0 while there never was a group. */
   @Column({ ...INTEGER, name: 'chains_version', default: 0 })
   chainsVersion!: number
 }
