@@ -1,6 +1,7 @@
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client'
 import { principalLabel } from '../auth/principal.js'
 import type { GroupReader } from '../ledger/read/group-reader.js'
+import type { RecentCounts } from '../ledger/read/recent-counts.js'
 import type { UsageReader } from '../ledger/read/usage-reader.js'
 import type { QuotaRow } from '../ledger/rows/quota.entity.js'
 import type { BackgroundVerifier } from '../ledger/verify/background-verifier.js'
@@ -29,7 +30,12 @@ export function measureGroups<Q extends QuotaRow>(registry: Registry, channel: s
 }
 
 /** Measures one channel's ledger. Every metric is labelled with the channel. */
-export function measureLedger<Q extends QuotaRow>(registry: Registry, ledger: Ledger<Q>, usage: UsageReader<Q>): void {
+export function measureLedger<Q extends QuotaRow>(
+  registry: Registry,
+  ledger: Ledger<Q>,
+  usage: UsageReader<Q>,
+  counts: RecentCounts,
+): void {
   const channel = ledger.channel.name
   const registers = [registry]
   const labelNames = ['channel'] as const
@@ -80,7 +86,7 @@ export function measureLedger<Q extends QuotaRow>(registry: Registry, ledger: Le
   const byPrincipal = metric(registry, QUEUE_BY_PRINCIPAL, () => new PrincipalGauge(registers))
   byPrincipal.add(channel, () => ledger.engine.depthByCaller)
   const holds = gauge('quota_open_holds', 'Open reservations: neither settled nor due.')
-  holds.add(channel, async () => usage.openHolds())
+  holds.add(channel, async () => usage.openHolds(counts))
 
   const counter = (name: string, help: string): Counter<'channel'> =>
     metric(registry, name, () => new Counter({ name, help, labelNames, registers }))
@@ -177,7 +183,8 @@ export class ChannelGauge extends Gauge<'channel'> {
       labelNames: ['channel'],
       registers,
       async collect() {
-        for (const [channel, read] of sources) {
+        // Together: while a server hangs, each waits for it.
+        const told = [...sources].map(async ([channel, read]) => {
           try {
             const value = await read()
             if (value === undefined) this.remove(channel)
@@ -186,7 +193,8 @@ export class ChannelGauge extends Gauge<'channel'> {
             // The database is unavailable: a missing value is better than an old one.
             this.remove(channel)
           }
-        }
+        })
+        await Promise.all(told)
       },
     })
     this.sources = sources

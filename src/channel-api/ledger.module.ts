@@ -84,6 +84,7 @@ function engineOf<Q extends QuotaRow>(channel: Channel<Q>): FactoryProvider[] {
         Clock,
         CONFIG,
         channelToken(channel, UsageReader),
+        channelToken(channel, RecentCounts),
         METRICS_REGISTRY,
         Tracing,
       ],
@@ -93,6 +94,7 @@ function engineOf<Q extends QuotaRow>(channel: Channel<Q>): FactoryProvider[] {
         clock: Clock,
         config: Config,
         usage: UsageReader<Q>,
+        counts: RecentCounts,
         registry: Registry,
         { tracer }: Tracing,
       ) => {
@@ -102,7 +104,7 @@ function engineOf<Q extends QuotaRow>(channel: Channel<Q>): FactoryProvider[] {
           callerQueueLimit: config.principalQueueLimit,
           newOwnersPerHour: config.newOwnersPerHour,
         })
-        measureLedger(registry, ledger, usage)
+        measureLedger(registry, ledger, usage, counts)
         ledger.engine.tracer = tracer?.batchesOf(channel.name)
         return ledger
       },

@@ -62,13 +62,14 @@ describe('parseJson', () => {
     const time = (bytes: Buffer) => {
       const took = Array.from({ length: 5 }, () => {
         const copy = Buffer.from(bytes)
-        const began = performance.now()
+        const began = process.cpuUsage()
         try {
           parseJson(copy)
         } catch {
           // Refused, in the time that is measured.
         }
-        return performance.now() - began
+        const { user, system } = process.cpuUsage(began)
+        return user + system
       })
       return Math.min(...took)
     }

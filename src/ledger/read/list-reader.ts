@@ -1,4 +1,5 @@
 import type { Clock } from '../../common/clock.js'
+import { TimeSlice } from '../../common/time-slice.js'
 import { SharedReads } from '../../database/shared-reads.js'
 import type { Reads, TransactionRunner } from '../../database/transaction-runner.js'
 import { roll } from '../../domain/quota.js'
@@ -118,7 +119,11 @@ export class ListReader<Q extends QuotaRow> {
     const sources = await this.bestSources(reads, filter, now, page)
     const [found] = await readLists(reads, this.store, now, [this.part(ask, sources.page, size)])
     const quotas = found?.quotas ?? []
-    for (const quota of quotas) roll(quota, now)
+    const slice = new TimeSlice()
+    for (const quota of quotas) {
+      roll(quota, now)
+      if (slice.spent) await slice.next()
+    }
     return quotas
   }
 

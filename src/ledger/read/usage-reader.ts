@@ -16,6 +16,8 @@ import type { QuotaRow } from '../rows/quota.entity.js'
 import { actView, type ActView, operationView, type OperationView } from '../store/answers.js'
 import { type Caller, deduplicationKeyFor } from '../store/command.js'
 import { operationNotFound } from '../store/errors.js'
+import { countedIn, countOf } from './quota-statements.js'
+import { EXACT_UP_TO, type RecentCounts } from './recent-counts.js'
 import { straightJoin, LedgerStore } from '../store/ledger-store.js'
 import type { OperationEntry } from '../store/working-set.js'
 
@@ -243,16 +245,18 @@ export class UsageReader<Q extends QuotaRow> {
     return acts.map(actView)
   }
 
-  /** The number of open reservations of all owners. */
-  async openHolds(): Promise<number> {
+  /** The number of open reservations of all owners, for a metric. */
+  async openHolds(counts: RecentCounts): Promise<number> {
     const { hold } = this.store
-    const rows = await this.transactions.read(async (transaction) =>
-      transaction.rows(
-        `SELECT COUNT(*) AS n FROM ${hold.table} WHERE ${hold.column('expiresAt')} > ? AND ${hold.column('ownerId')} > 0`,
-        [hold.bind('expiresAt', this.clock.now())],
-      ),
-    )
-    return Number(rows[0]?.['n'] ?? 0)
+    const count = async (limit?: number): Promise<number> => {
+      const open = {
+        sql: `WHERE ${hold.column('expiresAt')} > ? AND ${hold.column('ownerId')} > 0`,
+        values: [hold.bind('expiresAt', this.clock.now())],
+      }
+      const { sql, values } = countOf(hold.table, [open], limit)
+      return countedIn(await this.transactions.read(async (transaction) => transaction.rows(sql, values)))
+    }
+    return (await counts.total('open holds', await count(EXACT_UP_TO + 1), count)).total
   }
 
   private arms(of: SingleSource, filter: LedgerFilter): Arm[] {
