@@ -7,6 +7,7 @@ import { spawn } from 'node:child_process'
 import { createHash, randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
 import { fileURLToPath } from 'node:url'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { isProblem, QuotaClient } from '@quota-service/client'
@@ -47,9 +48,10 @@ export async function startService({ databaseUrl, tokens, day = false, port }) {
     process.execPath,
     [...(day ? ['--import', new URL('other-day.mjs', import.meta.url).href] : []), `${root}/dist/src/main.js`],
     {
-      cwd: root,
+      // Neither the caller's environment nor a file .env of the project is meant for it.
+      cwd: tmpdir(),
       env: {
-        ...process.env,
+        PATH: process.env.PATH,
         NODE_ENV: 'production',
         PORT: String(own),
         DATABASE_URL: databaseUrl,

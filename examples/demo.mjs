@@ -13,6 +13,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { isProblem, QuotaClient } from '../client/dist/index.js'
 
@@ -29,9 +30,11 @@ if (process.argv.includes('--keep')) {
 const directory = await mkdtemp(join(tmpdir(), 'quota-demo-'))
 const token = randomBytes(32).toString('base64url')
 const port = await freePort()
-const service = spawn(process.execPath, ['dist/src/main.js'], {
+const service = spawn(process.execPath, [fileURLToPath(new URL('../dist/src/main.js', import.meta.url))], {
+  // Neither the caller's environment nor a file .env of the project is meant for it.
+  cwd: directory,
   env: {
-    ...process.env,
+    PATH: process.env.PATH,
     NODE_ENV: 'production',
     PORT: String(port),
     DATABASE_URL: `sqlite:${join(directory, 'quota.db')}`,
