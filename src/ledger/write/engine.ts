@@ -499,6 +499,8 @@ export class Engine<Q extends QuotaRow> {
         return decisions
       } catch (error) {
         if (error instanceof MoreLocks) {
+          // What was asked for already is kept by another session.
+          if (error.ownerIds.every((ownerId) => also.has(ownerId))) throw new RowsLocked()
           if ((widenings += 1) > MAX_WIDENINGS) throw new RowsLocked()
           for (const ownerId of error.ownerIds) also.add(ownerId)
           continue
@@ -594,11 +596,17 @@ export class Engine<Q extends QuotaRow> {
       for (const [ownerId, chain] of chains)
         if (chain.some((groupId) => ofGroups.elsewhere.has(groupOwner(groupId)))) elsewhere.add(ownerId)
     const judged = requests.filter(({ ownerId }) => !elsewhere.has(ownerId))
+    // Of what is not judged nothing is loaded, and so nothing written: neither the quotas of a group that another
+    // session keeps locked, which that one may be writing, nor the operations and holds of its members.
+    const groupQuotas = ofGroups.quotas.filter(({ ownerId }) => !elsewhere.has(ownerId))
+    const operations = found.operations.filter(({ row }) => !elsewhere.has(row.ownerId))
+    for (const ownerId of elsewhere) locked.delete(ownerId)
     // The present time is read after the locks are taken.
     const workingSet = new WorkingSet<Q>(this.clock.now())
     for (const [ownerId, chain] of chains) workingSet.setChain(ownerId, chain)
     for (const group of ofGroups.groups) workingSet.groups.set(group.id, group)
-    await this.load(transaction, workingSet, judged, { ...found, groupQuotas: ofGroups.quotas }, { locked, openLimit })
+    const loaded = { ...found, groupQuotas, operations }
+    await this.load(transaction, workingSet, judged, loaded, { locked, openLimit })
 
     this.renewIds(judged, workingSet, found.gate.closedTo)
     const judge = new Judge(this.channel, workingSet)
