@@ -385,6 +385,26 @@ onEveryStore('lists', (kind) => {
     await database.query('DELETE FROM mail_owner WHERE owner_id > 5000000')
   })
 
+  it('of counts that have left shows expired ones of a default group that is deleted', async () => {
+    app.clock.set(START)
+    const groups = `${MAIL_API.quotas}/groups`
+    const { id } = bodyOf(201, await app.post(groups, { name: 'everybody', default: true }))
+    const settings = { group_id: id, per: 'member', quota_type: 1, total: 5, expire_at: app.clock.after(60) }
+    bodyOf(201, await app.post(MAIL_API.quotas, settings))
+    const sent = { as: 'usage', key: 'of-default' } as const
+    bodyOf(200, await app.post(MAIL_API.consume, { account_id: 7_000_001, amount: 1 }, sent))
+    app.clock.pass(61)
+    await sweeperOf(app, MAIL_API).sweep()
+    const statuses = async (status: string): Promise<string[]> =>
+      bodyOf(200, await app.get(`${MAIL_API.list}?account_id=7000001&status=${status}`)).items.map(
+        (one: Body) => one.status,
+      )
+    expect([await statuses('expired'), await statuses('left')]).toEqual([['expired'], []])
+    bodyOf(204, await app.delete(`${groups}/${id}`))
+    await sweeperOf(app, MAIL_API).sweep()
+    expect([await statuses('expired'), await statuses('left')]).toEqual([[], ['left']])
+  })
+
   describe('by a label that more than 10,000 quotas bear', () => {
     beforeAll(() => app.clock.set(START))
 

@@ -69,7 +69,7 @@ export class GroupActs<Q extends QuotaRow> {
     const { defaultGroupId, chainsVersion } = this.gate
     // From the first group on, batches remember the groups of owners.
     if (chainsVersion === 0) await this.store.setGate(this.transaction, { defaultGroupId, chainsVersion: 1 })
-    if (isDefault) await this.setDefault(group.id, parentId)
+    if (isDefault) await this.setDefault(group.id, group)
     return this.recorded({ ...request, ownerId: groupOwner(group.id) }, group, 'create', {}, settingsOf(group))
   }
 
@@ -103,7 +103,7 @@ export class GroupActs<Q extends QuotaRow> {
     const kept = await this.store.contentsOf(this.transaction, group.id, this.workingSet.now)
     if (kept.length > 0) throw new ServiceError('group_not_empty', `Group ${group.id} still has ${kept.join(', ')}.`)
     const { now } = this.workingSet
-    if (group.isDefault === 1) await this.setDefault(null, group.parentId)
+    if (group.isDefault === 1) await this.setDefault(null, group)
     const after = { deleted_at: formatInstant(now) }
     return this.edited(request, { ...group, deletedAt: now, liveName: null }, 'delete', { deleted_at: null }, after)
   }
@@ -114,7 +114,7 @@ export class GroupActs<Q extends QuotaRow> {
     await this.checkParent(group, group.parentId)
     await this.checkName(restored)
     this.checkDefault(restored)
-    if (group.isDefault === 1) await this.setDefault(group.id, group.parentId)
+    if (group.isDefault === 1) await this.setDefault(group.id, group)
     const before = { deleted_at: formatInstant(group.deletedAt) }
     return this.edited(request, restored, 'restore', before, { deleted_at: null })
   }
@@ -147,11 +147,12 @@ export class GroupActs<Q extends QuotaRow> {
     return this.recordedMembers(request, groupId, after, body)
   }
 
-  /** @param parentId the group above the one that becomes the default group, or was it */
-  private async setDefault(defaultGroupId: number | null, parentId: number | null): Promise<void> {
+  /** @param group the one that becomes the default group, or was it; its chain is not found while it is deleted */
+  private async setDefault(defaultGroupId: number | null, { id, parentId }: Group): Promise<void> {
     const chainsVersion = Math.max(1, this.gate.chainsVersion)
     await this.store.setGate(this.transaction, { defaultGroupId, chainsVersion })
-    await this.outdateCounts(parentId)
+    const above = parentId === null ? [] : await this.store.chainOf(this.transaction, parentId)
+    await this.store.outdateCounts(this.transaction, [id, ...above])
   }
 
   /** Chains through these groups have changed. */
