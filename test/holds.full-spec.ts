@@ -8,6 +8,7 @@ import { Ledger } from '../src/ledger/write/ledger.js'
 import { QuotaReader } from '../src/ledger/read/quota-reader.js'
 import { RecentCounts } from '../src/ledger/read/recent-counts.js'
 import { Verifier } from '../src/ledger/verify/verifier.js'
+import type { Outcome } from '../src/ledger/store/command.js'
 import type { MailQuota } from '../src/mail-quota/mail-quota.entity.js'
 import { MAIL } from '../src/mail-quota/mail.channel.js'
 import { TestApp } from './support/app.js'
@@ -16,6 +17,7 @@ import { audit } from './support/audit.js'
 import { figure } from './support/figures.js'
 import { MAIL_API } from './support/channel-api.js'
 import { bodyOf, stopSweepers, sweeperOf } from './support/quota-api.js'
+import { rowsRead } from './support/rows-read.js'
 import { onEveryStore, type Store } from './support/store.js'
 import { inTime } from './support/pace.js'
 import { linesOf } from './support/verify.js'
@@ -214,6 +216,27 @@ onEveryStore('200 quotas with 5,000 holds', (kind) => {
     }
     return Math.round(longest)
   }
+
+  it('are not read for a refusal of another owner in the same batch', async () => {
+    const refused = 1_900
+    await create(refused, { quota_type: 1, total: 100, expire_at: app.clock.after(90 * DAY) })
+    const holds = await Promise.all(
+      times(60).map(async (n) => ledger.reserve(caller, refused, 1, 60 * (n + 1), `one-${n}`)),
+    )
+    const holdsRead = async (): Promise<number> => rowsRead(kind, app.app.get(DataSource), 'mail_hold')
+    const before = await holdsRead()
+    const [beside, refusal] = await Promise.allSettled([
+      ledger.consume(caller, BUSY, 1, 'beside'),
+      ledger.consume(caller, refused, 95, 'for-later'),
+    ])
+    expect(refusal).toMatchObject({ reason: { extra: { refills_at: app.clock.after(60 * 55) } } })
+    expect((await holdsRead()) - before).toBeLessThan(400)
+    const { value } = beside as PromiseFulfilledResult<Outcome>
+    await ledger.refund(caller, String(value.subject), 1, 'not-beside')
+    for (const { subject } of holds) await ledger.release(caller, String(subject))
+    // A later batch of this owner would move it.
+    await rows(`UPDATE mail_quota SET hold_due_at = NULL WHERE account_id = ${refused}`)
+  })
 
   it('answer quickly when more might fit, in a refusal and in a check', async () => {
     const { total, remaining } = await reader.summary(BUSY)

@@ -30,7 +30,7 @@ import {
   type WantedGroups,
 } from '../store/ledger-store.js'
 import { WorkingSet } from '../store/working-set.js'
-import { expireDueHolds, loadDueHolds, loadOpenHolds, MoreHolds, MoreLocks } from './holds.js'
+import { expireDueHolds, loadDueHolds, loadOpenHolds, MoreHolds, MoreLocks, type OpenHoldsWanted } from './holds.js'
 import type { IdSource } from './id-source.js'
 import { GroupActs } from './group-acts.js'
 import { Judge, replayOf, type Verdict } from './judge.js'
@@ -478,7 +478,8 @@ export class Engine<Q extends QuotaRow> {
     const also = new Set<number>()
     const unwanted = new Set<number>()
     let isMoved = false
-    let openLimit = OPEN_HOLDS_AT_FIRST
+    let limit = OPEN_HOLDS_AT_FIRST
+    const short = new Set<number>()
     for (let mends = 0, widenings = 0; ;) {
       let lockTimeouts = 0
       const written = { events: false }
@@ -492,7 +493,7 @@ export class Engine<Q extends QuotaRow> {
             unwanted,
             written,
             isMoved,
-            openLimit,
+            openHolds: { limit, short },
           })
         }, this.observer)
         if (written.events) this.onEvents?.()
@@ -506,8 +507,9 @@ export class Engine<Q extends QuotaRow> {
           continue
         }
         // Beyond any number of holds, something else is wrong.
-        if (error instanceof MoreHolds && openLimit < Number.MAX_SAFE_INTEGER / OPEN_HOLDS_FACTOR) {
-          openLimit *= OPEN_HOLDS_FACTOR
+        if (error instanceof MoreHolds && limit < Number.MAX_SAFE_INTEGER / OPEN_HOLDS_FACTOR) {
+          limit *= OPEN_HOLDS_FACTOR
+          for (const ownerId of error.ownerIds) short.add(ownerId)
           continue
         }
         if (error instanceof ChainsMoved) {
@@ -565,7 +567,7 @@ export class Engine<Q extends QuotaRow> {
     transaction: Transaction,
     requests: readonly Request[],
     skipLocked: boolean,
-    { also, unwanted, written, isMoved, openLimit }: Attempt,
+    { also, unwanted, written, isMoved, openHolds }: Attempt,
   ): Promise<Decision[]> {
     const [first] = requests
     if (first !== undefined && isOfGroups(first.command))
@@ -606,7 +608,7 @@ export class Engine<Q extends QuotaRow> {
     for (const [ownerId, chain] of chains) workingSet.setChain(ownerId, chain)
     for (const group of ofGroups.groups) workingSet.groups.set(group.id, group)
     const loaded = { ...found, groupQuotas, operations }
-    await this.load(transaction, workingSet, judged, loaded, { locked, openLimit })
+    await this.load(transaction, workingSet, judged, loaded, { locked, openHolds })
 
     this.renewIds(judged, workingSet, found.gate.closedTo)
     const judge = new Judge(this.channel, workingSet)
@@ -849,7 +851,7 @@ export class Engine<Q extends QuotaRow> {
     workingSet: WorkingSet<Q>,
     requests: readonly Request[],
     { quotas, groupQuotas, acts, operations }: Found<Q> & { readonly groupQuotas: readonly Q[] },
-    { locked, openLimit }: { readonly locked: ReadonlySet<number> } & Pick<Attempt, 'openLimit'>,
+    { locked, openHolds }: { readonly locked: ReadonlySet<number> } & Pick<Attempt, 'openHolds'>,
   ): Promise<void> {
     const named = new Set(requests.map(({ command }) => ('quotaId' in command ? command.quotaId : undefined)))
     const paid = new Set<number>()
@@ -869,7 +871,7 @@ export class Engine<Q extends QuotaRow> {
     // revive.
     await this.loadMissing(transaction, workingSet, paid, locked)
     await loadDueHolds(transaction, this.store, workingSet, requests, [...locked])
-    await loadOpenHolds(transaction, this.store, workingSet, requests, [...locked], openLimit)
+    await loadOpenHolds(transaction, this.store, workingSet, requests, [...locked], openHolds)
   }
 
   private async loadMissing(
@@ -925,8 +927,7 @@ interface Attempt {
   readonly written: { events: boolean }
   /** Were the remembered chains of an attempt not those that its owners have? */
   readonly isMoved: boolean
-  /** How many open holds of each owner are read if it may be refused. */
-  readonly openLimit: number
+  readonly openHolds: OpenHoldsWanted
 }
 
 /** The groups that a batch locks. */

@@ -3,7 +3,7 @@ import { NO_CAPS } from '../rows/counted-caps.js'
 import type { QuotaRow } from '../rows/quota.entity.js'
 import { isDue } from '../store/answers.js'
 import { amountOf, type Request } from '../store/command.js'
-import { type LedgerStore, OPEN_HOLDS_AT_FIRST } from '../store/ledger-store.js'
+import { type LedgerStore } from '../store/ledger-store.js'
 import { type HeldBy, quotasOf, type WorkingSet } from '../store/working-set.js'
 
 /**
@@ -24,9 +24,18 @@ export class MoreLocks extends Error {
 
 /** When a refused amount fits depends on open holds that were not read; the batch runs again with more of them. */
 export class MoreHolds extends Error {
-  constructor() {
+  /** @param ownerIds the refused owner and the groups of its chain */
+  constructor(readonly ownerIds: readonly number[]) {
     super('a batch needs more of the open holds')
   }
+}
+
+/** Which open holds an attempt at a batch reads. */
+export interface OpenHoldsWanted {
+  /** How many of each owner; `OPEN_HOLDS_AT_FIRST`, or a multiple. */
+  readonly limit: number
+  /** Owners, and groups, of whose holds an earlier attempt needed more. */
+  readonly short: ReadonlySet<number>
 }
 
 /**
@@ -62,7 +71,6 @@ export async function loadDueHolds<Q extends QuotaRow>(
 /**
  * Reads the earliest open holds of owners that may be refused, after the units of due holds: a refusal says when held
  * units return.
- * @param limit how many of each owner are read; `OPEN_HOLDS_AT_FIRST`, or a multiple
  */
 export async function loadOpenHolds<Q extends QuotaRow>(
   transaction: Transaction,
@@ -70,10 +78,11 @@ export async function loadOpenHolds<Q extends QuotaRow>(
   workingSet: WorkingSet<Q>,
   requests: readonly Request[],
   ownerIds: readonly number[],
-  limit: number,
+  { limit, short }: OpenHoldsWanted,
 ): Promise<void> {
-  const asking = limit === OPEN_HOLDS_AT_FIRST ? ownersThatMayBeRefused(workingSet, requests, ownerIds) : ownerIds
-  const holding = asking.filter((ownerId) => workingSet.holdsUnits(ownerId))
+  const asking = ownersThatMayBeRefused(workingSet, requests, ownerIds)
+  for (const ownerId of ownerIds) if (short.has(ownerId)) asking.add(ownerId)
+  const holding = [...asking].filter((ownerId) => workingSet.holdsUnits(ownerId))
   workingSet.addHolds(await store.openHolds(transaction, holding, workingSet.now, limit))
 }
 
@@ -167,7 +176,7 @@ function ownersThatMayBeRefused<Q extends QuotaRow>(
   workingSet: WorkingSet<Q>,
   requests: readonly Request[],
   ownerIds: readonly number[],
-): number[] {
+): Set<number> {
   const wanted = new Map<number, number>()
   let all = 0
   for (const { command, ownerId } of requests) {
@@ -182,5 +191,5 @@ function ownersThatMayBeRefused<Q extends QuotaRow>(
     const amount = levels.length === 1 ? own : all
     if (amount > workingSet.available(ownerId)) for (const level of levels) refused.add(level)
   }
-  return ownerIds.filter((ownerId) => refused.has(ownerId))
+  return new Set(ownerIds.filter((ownerId) => refused.has(ownerId)))
 }

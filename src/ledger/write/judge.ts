@@ -428,7 +428,7 @@ export class Judge<Q extends QuotaRow> {
     const left = this.workingSet.available(ownerId)
     const refusing = refusingCaps(caps, requested)
     const refill = this.workingSet.refillsAt(ownerId, requested)
-    if (refill === undefined) throw new MoreHolds()
+    if (refill === undefined) throw new MoreHolds(this.workingSet.levels(ownerId))
     return new ServiceError(
       'quota_exceeded',
       `${requested} requested, ${left} remaining for ${this.nameOwner(ownerId)}${byCaps(refusing)}.`,
