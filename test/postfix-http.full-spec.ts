@@ -41,7 +41,8 @@ interface Said {
 const post = async (to: Connector, path: string, body: unknown, token = TOKEN, signal?: AbortSignal): Promise<Said> => {
   const response = await fetch(`http://127.0.0.1:${to.http}${path}`, {
     method: 'POST',
-    headers: { authorization: `Bearer ${token}` },
+    // Each over a connection of its own: on a busy machine, the other side may just have closed an idle one.
+    headers: { authorization: `Bearer ${token}`, connection: 'close' },
     body: typeof body === 'string' ? body : JSON.stringify(body),
     ...(signal === undefined ? {} : { signal }),
   })
