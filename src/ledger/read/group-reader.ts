@@ -12,7 +12,7 @@ import { GroupStore } from '../store/group-store.js'
 import { LedgerStore } from '../store/ledger-store.js'
 import type { Page } from './list-reader.js'
 import { beforeOf, type PageRequest } from './list-statements.js'
-import { type Counted, countedIn, countOf, isPageRow, pageWithCount } from './quota-statements.js'
+import { counted, type Counted, countedIn, countOf, isPageRow, pageWithCount } from './quota-statements.js'
 import { EXACT_UP_TO, type RecentCounts, type Total } from './recent-counts.js'
 
 /** The conditions on groups; absent members are no condition. */
@@ -164,10 +164,7 @@ export class GroupReader<Q extends QuotaRow> {
     where: Counted,
     reads: Pick<TransactionRunner, 'read'>,
   ): Promise<Total> {
-    const count = async (limit?: number): Promise<number> => {
-      const { sql, values } = countOf(table, [where], limit)
-      return countedIn(await reads.read((transaction) => transaction.rows(sql, values)))
-    }
+    const count = async (limit?: number): Promise<number> => counted(reads, countOf(table, [where], limit))
     return this.counts.total(name, await count(EXACT_UP_TO + 1), count)
   }
 
@@ -190,10 +187,9 @@ export class GroupReader<Q extends QuotaRow> {
     )
     const reads = this.transactions.readsOf(principalId)
     const rows = await reads.read((transaction) => transaction.rows(statement.sql, statement.values))
-    const total = await this.counts.total(name, countedIn(rows), async () => {
-      const all = countOf(table, [{ sql, values }])
-      return countedIn(await this.transactions.read((transaction) => transaction.rows(all.sql, all.values)))
-    })
+    const total = await this.counts.total(name, countedIn(rows), async () =>
+      counted(this.transactions, countOf(table, [{ sql, values }])),
+    )
     return { items: rows.filter(isPageRow), page, page_size: pageSize, ...total }
   }
 }

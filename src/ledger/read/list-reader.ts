@@ -18,7 +18,7 @@ import {
   type Sources,
   type Where,
 } from './list-statements.js'
-import { countedIn, countOf, countOfLong, type ListPart, readLists, type Statement } from './quota-statements.js'
+import { counted, countOf, countOfLong, type ListPart, readLists, type Statement } from './quota-statements.js'
 import { EXACT_UP_TO, type RecentCounts, type Total } from './recent-counts.js'
 
 /** A page of a list, in the form of answers. */
@@ -162,7 +162,7 @@ export class ListReader<Q extends QuotaRow> {
     const [found] = await readLists(reads, this.store, now, [part])
     const total = await this.counts.total(countNameOf(filter), found?.counted ?? 0, async () =>
       // A later count is for a different time, so the sources are built again.
-      this.countedBy(
+      counted(
         this.transactions,
         countOf(this.store.quota.table, (await this.bestSources(this.transactions, filter, this.clock.now())).total),
       ),
@@ -199,11 +199,11 @@ export class ListReader<Q extends QuotaRow> {
     const { table } = this.store.quota
     const { subjects, deleted = false, ...conditions } = unlabelled
     const alone = this.sources.byLabel({ subjects: {}, status: undefined, deleted, label }, now)
-    const count = await this.countedBy(reads, countOf(table, [alone], MAX_SORTED + 1))
+    const count = await counted(reads, countOf(table, [alone], MAX_SORTED + 1))
     const others = this.sources.of(unlabelled, now)
     const narrowed = Object.values<unknown>({ ...subjects, ...conditions }).some((value) => value !== undefined)
     const most = Math.min(count, MAX_SORTED)
-    if (narrowed && (await this.countedBy(reads, countOf(table, others, most + 1))) <= most) return sameSources(sources)
+    if (narrowed && (await counted(reads, countOf(table, others, most + 1))) <= most) return sameSources(sources)
     const named = [this.sources.byLabel(filter, now)]
     if (count <= MAX_SORTED || page === undefined || !(await this.isNear(reads, sources[0], others[0], page))) {
       return sameSources(named)
@@ -236,15 +236,11 @@ export class ListReader<Q extends QuotaRow> {
     )
     // As a separate value: the planner finds no range in a subquery's value.
     const near = { sql: `${wanted.sql}${before.sql} AND \`id\` > ?`, values: [...wanted.values, ...before.values] }
-    const found = await this.countedBy(reads, {
+    const found = await counted(reads, {
       sql: `SELECT COUNT(*) AS counted FROM (SELECT 1 AS one FROM ${wanted.from} ${near.sql} ORDER BY \`id\` DESC LIMIT ${reach}) near`,
       values: [...near.values, Number(end[0]?.['id'] ?? 0)],
     })
     return found === reach
-  }
-
-  private async countedBy(reads: Reads, { sql, values }: Statement): Promise<number> {
-    return countedIn(await reads.read((transaction) => transaction.rows(sql, values)))
   }
 }
 

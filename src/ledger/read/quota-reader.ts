@@ -30,7 +30,7 @@ import { GroupChains, GroupStore } from '../store/group-store.js'
 import { LedgerStore, LIVE_OF_OWNER, OPEN_HOLDS_AT_FIRST, OPEN_HOLDS_FACTOR } from '../store/ledger-store.js'
 import { ListReader, type Page } from './list-reader.js'
 import type { PageRequest, QuotaFilter } from './list-statements.js'
-import { countedIn, countOf, isPageRow, pageWithCount, readQuotas, readRows } from './quota-statements.js'
+import { counted, countedIn, countOf, isPageRow, pageWithCount, readQuotas, readRows } from './quota-statements.js'
 import { EXACT_UP_TO, type RecentCounts } from './recent-counts.js'
 
 /** An owner's sums in an answer; the owner's field comes first. */
@@ -288,10 +288,9 @@ export class QuotaReader<Q extends QuotaRow> {
       if (known === undefined) throw quotaNotFound(quotaId)
       return transaction.rows(sql, values)
     })
-    const total = await this.counts.total(`changes ${quotaId}`, countedIn(rows), async () => {
-      const all = countOf(change.table, [ofQuota])
-      return countedIn(await this.transactions.read((transaction) => transaction.rows(all.sql, all.values)))
-    })
+    const total = await this.counts.total(`changes ${quotaId}`, countedIn(rows), async () =>
+      counted(this.transactions, countOf(change.table, [ofQuota])),
+    )
     const items = rows.filter(isPageRow).map((row) => changeView(this.channel, change.decode(row)))
     return { items, page, page_size: pageSize, ...total }
   }

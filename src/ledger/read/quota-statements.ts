@@ -216,6 +216,11 @@ function countedUpTo(limit: number, table: string, condition: string, place: num
   return `(SELECT COUNT(*) FROM (SELECT 1 AS one FROM ${table} ${condition} LIMIT ${limit}) source_${place})`
 }
 
+/** The result of a statement that counts. */
+export async function counted(reads: Pick<Reads, 'read'>, { sql, values }: Statement): Promise<number> {
+  return countedIn(await reads.read((transaction) => transaction.rows(sql, values)))
+}
+
 /** The count in the result of a statement that counts, alone or with a page. */
 export function countedIn(rows: readonly RawRow[]): number {
   return Number(rows[0]?.['counted'] ?? 0)

@@ -16,7 +16,7 @@ import type { QuotaRow } from '../rows/quota.entity.js'
 import { actView, type ActView, operationView, type OperationView } from '../store/answers.js'
 import { type Caller, deduplicationKeyFor } from '../store/command.js'
 import { operationNotFound } from '../store/errors.js'
-import { countedIn, countOf } from './quota-statements.js'
+import { counted, countOf } from './quota-statements.js'
 import { EXACT_UP_TO, type RecentCounts } from './recent-counts.js'
 import { straightJoin, LedgerStore } from '../store/ledger-store.js'
 import type { OperationEntry } from '../store/working-set.js'
@@ -253,8 +253,7 @@ export class UsageReader<Q extends QuotaRow> {
         sql: `WHERE ${hold.column('expiresAt')} > ? AND ${hold.column('ownerId')} > 0`,
         values: [hold.bind('expiresAt', this.clock.now())],
       }
-      const { sql, values } = countOf(hold.table, [open], limit)
-      return countedIn(await this.transactions.read(async (transaction) => transaction.rows(sql, values)))
+      return counted(this.transactions, countOf(hold.table, [open], limit))
     }
     return (await counts.total('open holds', await count(EXACT_UP_TO + 1), count)).total
   }
