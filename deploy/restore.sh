@@ -38,7 +38,7 @@ fi
 said=$(mktemp)
 trap 'rm -f "$said"' EXIT
 
-# Where one of them is left from another time the statement fails, and nothing has happened yet.
+# Where one of them is left from another time a statement fails, and no table has been touched yet.
 "$@" <<SQL || die "$restored and $before must not be there, and CLIENT must be allowed to make them. $database is as it was; an empty $before may have been made"
 CREATE DATABASE \`$before\`;
 CREATE DATABASE \`$restored\`;

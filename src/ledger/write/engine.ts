@@ -501,8 +501,8 @@ export class Engine<Q extends QuotaRow> {
       } catch (error) {
         if (error instanceof MoreLocks) {
           // What was asked for already is kept by another session.
-          if (error.ownerIds.every((ownerId) => also.has(ownerId))) throw new RowsLocked()
-          if ((widenings += 1) > MAX_WIDENINGS) throw new RowsLocked()
+          const isKept = error.ownerIds.every((ownerId) => also.has(ownerId))
+          if (isKept || (widenings += 1) > MAX_WIDENINGS) throw new RowsLocked()
           for (const ownerId of error.ownerIds) also.add(ownerId)
           continue
         }

@@ -147,19 +147,22 @@ export class GroupActs<Q extends QuotaRow> {
     return this.recordedMembers(request, groupId, after, body)
   }
 
-  /** @param group the one that becomes the default group, or was it; its chain is not found while it is deleted */
+  /** @param group the one that becomes the default group, or was it */
   private async setDefault(defaultGroupId: number | null, { id, parentId }: Group): Promise<void> {
     const chainsVersion = Math.max(1, this.gate.chainsVersion)
     await this.store.setGate(this.transaction, { defaultGroupId, chainsVersion })
-    const above = parentId === null ? [] : await this.store.chainOf(this.transaction, parentId)
-    await this.store.outdateCounts(this.transaction, [id, ...above])
+    // The chain of a deleted group is empty.
+    await this.outdateCounts(id, parentId)
   }
 
   /** Chains through these groups have changed. */
   private async outdateCounts(...groupIds: (number | null)[]): Promise<void> {
     const affected = new Set<number>()
-    for (const groupId of groupIds)
-      if (groupId !== null) for (const id of await this.store.chainOf(this.transaction, groupId)) affected.add(id)
+    for (const groupId of groupIds) {
+      if (groupId === null) continue
+      affected.add(groupId)
+      for (const id of await this.store.chainOf(this.transaction, groupId)) affected.add(id)
+    }
     await this.store.outdateCounts(this.transaction, [...affected])
   }
 

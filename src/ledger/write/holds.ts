@@ -3,7 +3,7 @@ import { NO_CAPS } from '../rows/counted-caps.js'
 import type { QuotaRow } from '../rows/quota.entity.js'
 import { isDue } from '../store/answers.js'
 import { amountOf, type Request } from '../store/command.js'
-import { type LedgerStore } from '../store/ledger-store.js'
+import type { LedgerStore } from '../store/ledger-store.js'
 import { type HeldBy, quotasOf, type WorkingSet } from '../store/working-set.js'
 
 /**
