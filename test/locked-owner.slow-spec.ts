@@ -130,6 +130,24 @@ onServer('one locked owner', () => {
     expect((await instance.get('/metrics')).text).toContain('quota_owner_locked_seconds{channel="mail"} 0')
   })
 
+  it('is named as the group whose quota it shares if that one is kept locked', async () => {
+    const groups = `${MAIL.quotas}/groups`
+    const group: number = bodyOf(await instance.post(groups, { name: 'shared' })).id
+    const { account_id: _, ...settings } = totalQuota(MAIL, 0, 1_000) as Record<string, unknown>
+    expect((await instance.post(MAIL.quotas, { ...settings, group_id: group })).status).toBe(201)
+    expect((await instance.post(`${groups}/${group}/members`, { account_ids: [900] })).status).toBe(200)
+    const release = await locked(`SELECT * FROM mail_owner WHERE owner_id = ${-group} FOR UPDATE`)
+    try {
+      expect((await consume(900)).status).toBe(503)
+      await logged(new RegExp(`group ${group} of mail has been kept locked by another session`))
+    } finally {
+      await release()
+    }
+    expect((await consume(900)).status).toBe(200)
+    await logged(new RegExp(`group ${group} of mail is no longer locked, after`))
+    expect((await instance.get('/metrics')).text).toContain('quota_owner_locked_seconds{channel="mail"} 0')
+  })
+
   it('fills its own part of the queue and no other lane', async () => {
     const small = await Instance.start(database.url, client, { QUEUE_LIMIT: '40' })
     const release = await locked('SELECT * FROM mail_owner WHERE owner_id = 2 FOR UPDATE')

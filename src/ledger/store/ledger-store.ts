@@ -328,6 +328,7 @@ export class LedgerStore<Q extends QuotaRow> {
    * @returns the locked owners: those that have a row
    */
   async lockOwners(transaction: Transaction, ownerIds: readonly number[]): Promise<number[]> {
+    if (ownerIds.length === 0) return []
     const lock = transaction.dialect === 'sqlite' ? '' : 'FOR UPDATE'
     const { sql, values } = this.ownerRows(transaction.dialect, ownerIds, lock)
     return (await transaction.rows(sql, values)).map((row) => Number(row['id']))

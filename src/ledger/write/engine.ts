@@ -109,7 +109,7 @@ const MAX_MENDS = 3
 /** The maximum number of times that a batch runs again with more locks. */
 const MAX_WIDENINGS = 6
 
-type Decision = { outcome: Outcome } | { refusal: ServiceError } | 'locked out'
+type Decision = { outcome: Outcome } | { refusal: ServiceError } | { lockedId: number }
 
 /** Owners that have quotas, or are about to get one, but no lock row. */
 class LockRowsMissing extends Error {
@@ -130,7 +130,12 @@ class NewOwners extends Error {
 class ChainsMoved extends Error {}
 
 /** A batch holds the locks of its owners, and the lock of another row has timed out. */
-class RowsLocked extends Error {}
+class RowsLocked extends Error {
+  /** @param lockedId the owner or group whose row it is, if known */
+  constructor(readonly lockedId?: number) {
+    super()
+  }
+}
 
 /**
  * Group commit: while one transaction is at the database, requests are collected; the next transaction takes them
@@ -352,7 +357,7 @@ export class Engine<Q extends QuotaRow> {
         skipLocked,
       )
     } catch (error) {
-      if (error instanceof RowsLocked) return this.separate(batch, skipLocked)
+      if (error instanceof RowsLocked) return this.separate(batch, skipLocked, error.lockedId)
       if (error instanceof ServiceError || batch.length === 1) {
         for (const waiting of batch) this.refuse(waiting, error)
         return error instanceof StoreUnavailable && error.fault === 'away' ? error : undefined
@@ -364,8 +369,8 @@ export class Engine<Q extends QuotaRow> {
     }
     batch.forEach((waiting, place) => {
       const decision = decisions[place]
-      if (decision === 'locked out') {
-        this.putAside(waiting)
+      if (decision !== undefined && 'lockedId' in decision) {
+        this.putAside(waiting, decision.lockedId)
         return
       }
       this.lockedOwners.had(waiting.request.ownerId)
@@ -394,10 +399,14 @@ export class Engine<Q extends QuotaRow> {
    * A row of the batch stays locked, and its owner is unknown: each owner's requests are tried separately, in another
    * lane.
    */
-  private async separate(batch: readonly Waiting[], skipLocked: boolean): Promise<StoreUnavailable | undefined> {
+  private async separate(
+    batch: readonly Waiting[],
+    skipLocked: boolean,
+    lockedId: number | undefined,
+  ): Promise<StoreUnavailable | undefined> {
     const byOwner = groupBy(batch, ({ request }) => request.ownerId)
     if (!skipLocked || byOwner.size === 1) {
-      for (const waiting of batch) this.putAside(waiting)
+      for (const waiting of batch) this.putAside(waiting, lockedId)
       return undefined
     }
     let unreachable: StoreUnavailable | undefined
@@ -407,23 +416,24 @@ export class Engine<Q extends QuotaRow> {
 
   /**
    * Retries a request later, in the lane of locked owners, until its time limit.
+   * @param lockedId the owner, or the group of its chain, that another session keeps locked
    */
-  private putAside(waiting: Waiting): void {
+  private putAside(waiting: Waiting, lockedId = waiting.request.ownerId): void {
     const now = performance.now()
     const { ownerId } = waiting.request
     if (waiting.lockedOutUntil === undefined) {
       this.leaveLane(waiting)
       waiting.lockedOutUntil = now + LOCKED_OUT_PATIENCE_MS
-      this.lockedOwners.found(ownerId)
+      this.lockedOwners.found(lockedId)
       this.waitingByLockedOwner.set(ownerId, (this.waitingByLockedOwner.get(ownerId) ?? 0) + 1)
     }
     const others = (this.waitingByLockedOwner.get(ownerId) ?? 0) - 1
     if (now < waiting.lockedOutUntil && others < MAX_LOCKED_OUT_OF_ONE) this.lockedLane.push(waiting)
-    else this.refuse(waiting, this.ownerLocked(ownerId))
+    else this.refuse(waiting, this.ownerLocked(lockedId))
   }
 
-  private ownerLocked(ownerId: number): Unavailable {
-    this.lockedOwners.refused(ownerId)
+  private ownerLocked(lockedId: number): Unavailable {
+    this.lockedOwners.refused(lockedId)
     return new Unavailable('owner_locked')
   }
 
@@ -502,7 +512,7 @@ export class Engine<Q extends QuotaRow> {
         if (error instanceof MoreLocks) {
           // What was asked for already is kept by another session.
           const isKept = error.ownerIds.every((ownerId) => also.has(ownerId))
-          if (isKept || (widenings += 1) > MAX_WIDENINGS) throw new RowsLocked()
+          if (isKept || (widenings += 1) > MAX_WIDENINGS) throw new RowsLocked(error.ownerIds[0])
           for (const ownerId of error.ownerIds) also.add(ownerId)
           continue
         }
@@ -580,7 +590,9 @@ export class Engine<Q extends QuotaRow> {
     const asked = expected === undefined ? undefined : groupsWanted(requests, { chains: expected, ...groupsOf })
     const found = await this.store.lockAndRead(transaction, { ownerIds, skipLocked, now, ...named }, asked)
     const locked = new Set(found.locked.keys())
-    const elsewhere = await this.lockedElsewhere(transaction, requests, ownerIds, [...locked], skipLocked)
+    const own = await this.lockedElsewhere(transaction, requests, ownerIds, [...locked], skipLocked)
+    // By owner, which row another session keeps locked: its own, or that of a group.
+    const elsewhere = new Map([...own].map((id) => [id, id]))
     const chains = await this.chainsOf(transaction, requests, found)
     const drawn = drawnChains(requests, chains)
     if (asked !== undefined && !covers(asked, drawn)) throw new ChainsMoved()
@@ -592,17 +604,22 @@ export class Engine<Q extends QuotaRow> {
       wanted,
       found: found.ofGroups,
     })
-    for (const id of ofGroups.lockedIds) locked.add(id)
-    for (const id of ofGroups.elsewhere) elsewhere.add(id)
+    for (const id of ofGroups.lockedIds) {
+      locked.add(id)
+      this.lockedOwners.had(id)
+    }
+    for (const id of ofGroups.elsewhere) elsewhere.set(id, id)
     if (ofGroups.elsewhere.size > 0)
-      for (const [ownerId, chain] of chains)
-        if (chain.some((groupId) => ofGroups.elsewhere.has(groupOwner(groupId)))) elsewhere.add(ownerId)
+      for (const [ownerId, chain] of chains) {
+        const groupId = chain.find((id) => ofGroups.elsewhere.has(groupOwner(id)))
+        if (groupId !== undefined && !elsewhere.has(ownerId)) elsewhere.set(ownerId, groupOwner(groupId))
+      }
     const judged = requests.filter(({ ownerId }) => !elsewhere.has(ownerId))
     // Of what is not judged nothing is loaded, and so nothing written: neither the quotas of a group that another
     // session keeps locked, which that one may be writing, nor the operations and holds of its members.
     const groupQuotas = ofGroups.quotas.filter(({ ownerId }) => !elsewhere.has(ownerId))
     const operations = found.operations.filter(({ row }) => !elsewhere.has(row.ownerId))
-    for (const ownerId of elsewhere) locked.delete(ownerId)
+    for (const ownerId of elsewhere.keys()) locked.delete(ownerId)
     // The present time is read after the locks are taken.
     const workingSet = new WorkingSet<Q>(this.clock.now())
     for (const [ownerId, chain] of chains) workingSet.setChain(ownerId, chain)
@@ -629,8 +646,9 @@ export class Engine<Q extends QuotaRow> {
     }
     for (const [place, request] of requests.entries()) {
       if (slice.spent) await slice.next()
-      if (elsewhere.has(request.ownerId)) {
-        decisions[place] = 'locked out'
+      const lockedId = elsewhere.get(request.ownerId)
+      if (lockedId !== undefined) {
+        decisions[place] = { lockedId }
         continue
       }
       if (creating.length > 0 && dependsOn(request, creating)) await create()
@@ -786,7 +804,8 @@ export class Engine<Q extends QuotaRow> {
     const missing = ownerIds.filter((ownerId) => !owners.has(ownerId))
     if (missing.length > 0) {
       const existing = new Set(await this.store.existingOwnerIds(transaction, missing))
-      if (existing.size > 0) return 'locked out'
+      const [lockedId] = existing
+      if (lockedId !== undefined) return { lockedId }
       if (command.kind === 'members' && command.action === 'add') throw new LockRowsMissing(missing)
     }
     const workingSet = new WorkingSet<Q>(this.clock.now())
@@ -890,16 +909,22 @@ export class Engine<Q extends QuotaRow> {
 
   /** Adds quotas to the working set: counts come after the quotas that they follow, which need no lock. */
   private async add(transaction: Transaction, workingSet: WorkingSet<Q>, quotas: readonly Q[]): Promise<void> {
-    const counts: Q[] = []
-    for (const quota of quotas) {
-      if (quota.follows === null) workingSet.addQuota(quota)
-      else counts.push(quota)
-    }
+    const counts = quotas.filter(({ follows }) => follows !== null)
+    await addInSlices(workingSet, counts.length === 0 ? quotas : quotas.filter(({ follows }) => follows === null))
     if (counts.length === 0) return
     const followed = new Set(counts.flatMap(({ follows }) => follows ?? []))
     const missing = [...followed].filter((id) => workingSet.quota(id) === undefined)
-    for (const quota of await this.store.quotasById(transaction, missing)) workingSet.addQuota(quota)
-    for (const count of counts) workingSet.addQuota(count)
+    await addInSlices(workingSet, await this.store.quotasById(transaction, missing))
+    await addInSlices(workingSet, counts)
+  }
+}
+
+/** Five hundred owners may have two hundred quotas each. */
+async function addInSlices<Q extends QuotaRow>(workingSet: WorkingSet<Q>, quotas: readonly Q[]): Promise<void> {
+  const slice = new TimeSlice()
+  for (const quota of quotas) {
+    if (slice.spent) await slice.next()
+    workingSet.addQuota(quota)
   }
 }
 

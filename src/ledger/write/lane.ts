@@ -84,9 +84,12 @@ export class Lane {
   }
 
   push(waiting: Waiting): void {
-    const { callerId: caller } = waiting.request
-    if (this.lastCaller !== undefined && caller !== this.lastCaller) this.sharedUntil = waiting.since + USES_LANE_MS
-    this.lastCaller = caller
+    const { callerId: caller, command } = waiting.request
+    // Nobody waits for a sweep.
+    if (command.kind !== 'sweep') {
+      if (this.lastCaller !== undefined && caller !== this.lastCaller) this.sharedUntil = waiting.since + USES_LANE_MS
+      this.lastCaller = caller
+    }
     this.queue.push(caller, waiting)
     this.running ??= this.run()
   }

@@ -246,9 +246,8 @@ export class Ledger<Q extends QuotaRow> implements BeforeApplicationShutdown {
 
   /** Records that the owner's due holds have expired. */
   async sweep(ownerId: number): Promise<void> {
-    await this.submit({ name: 'sweeper', id: 'sweeper', requestId: 'sweeper', ownOnly: false }, ownerId, {
-      kind: 'sweep',
-    })
+    const name = '(sweeper)'
+    await this.submit({ name, id: name, requestId: name, ownOnly: false }, ownerId, { kind: 'sweep' })
   }
 
   /** Writes the settings of the owner's counts as they are now, in the background. */

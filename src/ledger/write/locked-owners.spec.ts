@@ -20,6 +20,15 @@ describe('owners that another session keeps locked', () => {
     Logger.overrideLogger(false)
   })
 
+  it('may be groups', () => {
+    owners.refused(-5)
+    owners.had(-5)
+    expect(lines).toEqual([
+      expect.stringMatching(/^group 5 of mail has been kept locked /),
+      'group 5 of mail is no longer locked, after 0 s',
+    ])
+  })
+
   it('are logged with the first refusal, then once a minute, and when they are free again', () => {
     owners.found(7)
     clock.pass(6)

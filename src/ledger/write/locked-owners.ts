@@ -1,6 +1,7 @@
 import { Logger } from '@nestjs/common'
 import type { Clock } from '../../common/clock.js'
 import { formatInstant, type Instant } from '../../common/instant.js'
+import { groupOf } from '../rows/group.entity.js'
 
 /** The minimum time between two log lines about one owner, in milliseconds. */
 const LOG_AGAIN_MS = 60_000
@@ -17,8 +18,8 @@ interface Locked {
 }
 
 /**
- * Remembers which owners another session keeps locked, and since when, across the requests that were refused for it, so
- * that the log can point to a forgotten transaction.
+ * Remembers which owners, or groups as owners, another session keeps locked, and since when, across the requests that
+ * were refused for it, so that the log can point to a forgotten transaction.
  */
 export class LockedOwners {
   private readonly owners = new Map<number, Locked>()
@@ -46,9 +47,8 @@ export class LockedOwners {
     const now = this.clock.now()
     if (locked.loggedAt !== undefined && now - locked.loggedAt < LOG_AGAIN_MS) return
     locked.loggedAt = now
-    const { field, channel } = this.who
     this.logger.warn(
-      `${field} ${ownerId} of ${channel} has been kept locked by another session of the database since ` +
+      `${this.nameOf(ownerId)} has been kept locked by another session of the database since ` +
         `${formatInstant(locked.since)}; its writes are refused. docs/run/runbook.md, "A locked owner", says how to ` +
         'find that session',
     )
@@ -62,7 +62,7 @@ export class LockedOwners {
     this.owners.delete(ownerId)
     if (locked.loggedAt === undefined) return
     const seconds = ((this.clock.now() - locked.since) / 1000).toFixed(0)
-    this.logger.warn(`${this.who.field} ${ownerId} of ${this.who.channel} is no longer locked, after ${seconds} s`)
+    this.logger.warn(`${this.nameOf(ownerId)} is no longer locked, after ${seconds} s`)
   }
 
   /** How long the longest-locked owner has been locked, in seconds; 0 if none is. */
@@ -74,5 +74,10 @@ export class LockedOwners {
       else longest = Math.max(longest, now - since)
     }
     return longest / 1000
+  }
+  private nameOf(ownerId: number): string {
+    const groupId = groupOf(ownerId)
+    const { field, channel } = this.who
+    return groupId === undefined ? `${field} ${ownerId} of ${channel}` : `group ${groupId} of ${channel}`
   }
 }
