@@ -86,6 +86,23 @@ describe('groups', () => {
     await expectSound(page)
   })
 
+  it('are made under another name after an attempt whose answer was an error of a proxy', async () => {
+    const page = await open('/mail/groups')
+    let attempts = 0
+    await page.route(`**${QUOTAS}/groups`, async (route) => {
+      if (route.request().method() !== 'POST' || (attempts += 1) > 1) return route.fallback()
+      await route.fetch()
+      return route.fulfill({ status: 404, body: 'no' })
+    })
+    await button(page, 'New group').click()
+    await field(page, 'Name').fill('first.example.org')
+    await button(page, 'Create group').click()
+    await page.getByRole('dialog').getByRole('alert').waitFor()
+    await field(page, 'Name').fill('second.example.org')
+    await button(page, 'Create group').click()
+    await heading(page, 'Group second.example.org').waitFor()
+  })
+
   it('get quotas that all share and quotas for each, whose counts are listed', async () => {
     const id = await group('b.example.org')
     let page = await open(`/mail/groups/${id}`)

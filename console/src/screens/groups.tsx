@@ -173,7 +173,7 @@ function GroupForm({
   const [name, setName] = useState(base?.name ?? '')
   const [parent, setParent] = useState<Group | null>()
   const [isDefault, setDefault] = useState(base?.default ?? false)
-  const [key] = useState(newKey)
+  const keyOf = useKeys()
   const [error, setError] = useState<unknown>()
   const [tried, setTried] = useState(false)
   const known = useQuery({
@@ -197,7 +197,9 @@ function GroupForm({
       onClose={onClose}
       act={async () => {
         const saved = await (
-          base === undefined ? client.createGroup(settings, key) : client.updateGroup(base.id, settings, base.version)
+          base === undefined
+            ? client.createGroup(settings, keyOf(settings))
+            : client.updateGroup(base.id, settings, base.version)
         ).catch((reason: unknown) => {
           setError(reason)
           throw reason
@@ -233,6 +235,17 @@ function GroupForm({
       </label>
     </Confirm>
   )
+}
+
+/** Idempotency keys by what is sent: the same again takes effect once, and what has changed is another request. */
+function useKeys(): (sent: unknown) => string {
+  const [keys] = useState(() => new Map<string, string>())
+  return (sent) => {
+    const content = JSON.stringify(sent)
+    const key = keys.get(content) ?? newKey()
+    keys.set(content, key)
+    return key
+  }
 }
 
 export function GroupScreen({
@@ -558,7 +571,7 @@ function AddMembers({
 }): ReactNode {
   const queries = useQueryClient()
   const [text, setText] = useState('')
-  const [keys] = useState(() => new Map<string, string>())
+  const keyOf = useKeys()
   const { ids, wrong } = readIds(text)
   const mistake = wrong.length > 0 ? `not a number: ${wrong.slice(0, 5).join(', ')}` : undefined
   return (
@@ -571,10 +584,7 @@ function AddMembers({
         const sum = { added: 0, moved: 0, unchanged: 0 }
         for (let from = 0; from < ids.length; from += AT_ONCE) {
           const part = ids.slice(from, from + AT_ONCE)
-          // The same key for the same list, so that a repeated attempt is counted once.
-          const key = keys.get(part.join()) ?? newKey()
-          keys.set(part.join(), key)
-          const did = await client.addMembers(group.id, part, key)
+          const did = await client.addMembers(group.id, part, keyOf(part))
           sum.added += did.added
           sum.moved += did.moved
           sum.unchanged += did.unchanged

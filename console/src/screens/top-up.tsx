@@ -16,6 +16,8 @@ interface Draft {
   readonly label: string
   readonly until: Until
   readonly other: string
+  /** The end that was sent: a further attempt sends the same, also if the cycle has begun anew meanwhile. */
+  readonly end?: string | undefined
   /** The idempotency key of this top-up, for every attempt. */
   readonly key: string
 }
@@ -57,7 +59,8 @@ export function TopUp({
   }))
   // The running cycle may be known only later.
   const until = draft.until === 'cycle' && cycle === undefined ? 'month' : draft.until
-  const end = { cycle: cycle?.cycleResetAt ?? null, month: monthEnd(), other: fromLocalInput(draft.other) }[until]
+  const chosen = { cycle: cycle?.cycleResetAt ?? null, month: monthEnd(), other: fromLocalInput(draft.other) }[until]
+  const end = draft.end != null && Date.parse(draft.end) > now() ? draft.end : chosen
   const here = useStillHere()
   const form = useRef<HTMLFormElement>(null)
   const [tried, setTried] = useState(false)
@@ -97,12 +100,12 @@ export function TopUp({
       requestAnimationFrame(() => form.current?.querySelector<HTMLElement>('[aria-invalid="true"]')?.focus())
     else if (!save.isPending) {
       // A further attempt sends the same, whatever is missing or known by then.
-      setDraft({ ...draft, total: filled, until })
+      setDraft({ ...draft, total: filled, until, end })
       save.mutate({ total: units.value, sent: draft })
     }
   }
   // A changed request needs a new key: the old key belongs to the old request.
-  const set = (change: Partial<Draft>): void => setDraft({ ...draft, ...change, key: newKey() })
+  const set = (change: Partial<Draft>): void => setDraft({ ...draft, ...change, end: undefined, key: newKey() })
   return (
     <Dialog title={`Top up ${client.owner} ${owner}`} onClose={onClose}>
       <form onSubmit={submit} className="grid" ref={form} noValidate>
