@@ -338,6 +338,31 @@ describe('an answer that comes late', () => {
     expect(given!.expire_at).toBe(cycle!.cycle_reset_at)
   })
 
+  it('sends a top-up again as it was, though its cycle ends at another time by then', async () => {
+    const id = await service.quota(219)
+    const page = await open('/mail/owners/219')
+    let attempts = 0
+    await page.route(`**${QUOTAS}`, async (route) => {
+      if (route.request().method() !== 'POST' || (attempts += 1) > 1) return route.fallback()
+      await route.fetch()
+      return route.fulfill({ status: 404, body: 'no' })
+    })
+    await button(page, 'Top up').click()
+    await page.getByRole('radio', { name: /the running cycle ends/, checked: true }).waitFor()
+    await field(page, 'Units').fill('7')
+    await button(page, 'Give 7').click()
+    await page.getByRole('dialog').getByRole('alert').waitFor()
+    const { version } = await service.call('anna', 'GET', `${QUOTAS}/${id}`)
+    await service.call('anna', 'PUT', `${QUOTAS}/${id}`, { version, cycle_reset_at: inDays(3) })
+    await page.reload()
+    await button(page, 'Top up').click()
+    await page.getByRole('radio', { name: /the running cycle ends/, checked: true }).waitFor()
+    await button(page, 'Give 7').click()
+    await told(page, '7 units are given').waitFor()
+    const { items } = await service.call('anna', 'GET', `${QUOTAS}?account_id=219`)
+    expect(items).toHaveLength(2)
+  })
+
   it('closes no other question', async () => {
     const id = await service.quota(217)
     const page = await open(`/mail/quotas/${id}`)
