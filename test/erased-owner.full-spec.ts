@@ -380,6 +380,19 @@ forEveryChannel('forgetting an owner', (kind, channels) => {
       expect(Object.values(await erase(owner)).filter((erased) => erased > 0)).toEqual([])
     })
 
+    it('leaves no label in a change set that is prepared meanwhile', async () => {
+      const owner = fresh()
+      const text = `prepared-${owner}`
+      await made(total(owner, { label: text }))
+      app.clock.pass(1)
+      for await (const { what, read: sets } of erasureOf(owner).run()) {
+        // The last page of them: what comes now is not among them.
+        if (what === 'change sets' && sets < 50)
+          await suite.madeSet({ [api.owner]: owner }, { update: { label: null, total: 7 } })
+      }
+      expect(await placesOf([text])).toEqual([])
+    })
+
     it('ends the work on a change set with what it has read, and the work is begun again', async () => {
       const owner = fresh()
       const text = `worked-${owner}`
