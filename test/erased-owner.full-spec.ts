@@ -200,8 +200,9 @@ forEveryChannel('forgetting an owner', (kind, channels) => {
         `none,${OWNER},,53,,${labels('no id')}`,
         `,${OWNER},1,5,2027-01-01T00:00:00Z,${labels('long')},${labels('rest')}`,
         `,${OWNER},1,${labels('short')}`,
+        `${second.id},,,54,,${labels('wide')},${labels('end')}`,
       )
-      expect(file.counts).toMatchObject({ planned: 3, invalid: 4, conflict: 1 })
+      expect(file.counts).toMatchObject({ planned: 3, invalid: 5, conflict: 1 })
 
       const { url } = bodyOf(201, await app.post(`${api.quotas}/owners/${OWNER}/link`, {}))
       const view = () =>
@@ -311,7 +312,7 @@ forEveryChannel('forgetting an owner', (kind, channels) => {
 
       // The prepared change set can be applied: without the label, and not where the label was.
       const applied = await suite.applied(await setOf(file.id))
-      expect(applied.counts).toMatchObject({ applied: 2, conflict: 2, invalid: 4 })
+      expect(applied.counts).toMatchObject({ applied: 2, conflict: 2, invalid: 5 })
       expect((await setOf(set.id)).filter).toEqual({ [api.owner]: OWNER, label: '(erased)' })
       const anew = await createSet({ filter: { [api.owner]: OWNER, label }, change: { delete: true } }, setKey)
       expect([anew.status, anew.headers['idempotency-replayed']]).toEqual([202, undefined])

@@ -61,11 +61,9 @@ export class ArrivingRows<Q extends QuotaRow> {
     for (const { item, requested } of waiting) {
       if (item.quotaId === null) continue
       const ownerId = owners.get(item.quotaId)
-      if (ownerId !== undefined) {
-        item.ownerId = ownerId
-        continue
-      }
-      const errors = requested?.kind === 'update' ? (requested.errors ?? []) : []
+      if (ownerId !== undefined) item.ownerId = ownerId
+      if (ownerId !== undefined || requested === undefined) continue
+      const errors = requested.kind === 'update' ? (requested.errors ?? []) : []
       refuse(item, errors.length > 0 ? validationFailed(errors) : quotaNotFound(item.quotaId), this.counts)
       item.command = null
     }

@@ -248,14 +248,19 @@ export function importContract(suite: ChangeSetSuite): void {
         `${id},,,x,`,
         `,${owner},1,x,`,
         `${id},,,5,`,
+        `${id},,,5`,
+        `${Number.MAX_SAFE_INTEGER},,,5`,
         `,x,1,5,`,
       )
       expect((await rows(set.id)).map((row: Body) => [row.outcome, row[api.owner]])).toEqual([
         ['invalid', owner],
         ['invalid', owner],
         ['invalid', owner],
+        ['invalid', owner],
+        ['invalid', null],
         ['invalid', null],
       ])
+      expect(set.counts.invalid).toBe(6)
     })
 
     it('export nothing that a spreadsheet evaluates', async () => {
