@@ -69,6 +69,7 @@ export class ArrivingRows<Q extends QuotaRow> {
     }
     // A rerun after a COMMIT without an answer finds the rows.
     await transactions.write(async (transaction) => {
+      await store.lockArriving(transaction, setId)
       await store.writeItems(
         transaction,
         waiting.map(({ item }) => item),

@@ -123,6 +123,7 @@ export class ChangeSetService<Q extends QuotaRow> {
           await store.update(transaction, id, { state: 'dropped', ...nextWork('clear', clock.now()) })
           return { ...earlier, replayed: true }
         }
+        await store.lockArriving(transaction, id)
         const arrived = {
           ...nextWork('prepare', clock.now()),
           state: 'preparing',
