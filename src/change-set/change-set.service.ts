@@ -64,11 +64,13 @@ export class ChangeSetService<Q extends QuotaRow> {
     const requestHash = hash('sha256', canonical([filter, change]))
     const deduplicationKey = deduplicationKeyOf(caller, key)
     const texts = { filter: storedJson(filter), change: storedJson(change) }
+    let created: number | undefined
     const outcome = await this.dependencies.transactions.write(async (transaction) => {
       const meansTheSame = (set: ChangeSetRow): boolean =>
         set.source === 'filter' && meaningOf(set) === meaningOf(texts)
       const earlier = await this.earlier(transaction, deduplicationKey, requestHash, meansTheSame)
-      if (earlier !== undefined) return { ...earlier, replayed: key !== undefined }
+      // Created by an earlier attempt of this request, whose COMMIT lost its answer; or by another request.
+      if (earlier !== undefined) return { ...earlier, replayed: earlier.subject !== created }
       await this.roomFor(transaction, caller)
       const row = this.newSet(caller, {
         source: 'filter',
@@ -78,8 +80,8 @@ export class ChangeSetService<Q extends QuotaRow> {
         requestHash,
         ...texts,
       })
-      const id = await this.dependencies.store.insert(transaction, row)
-      return this.answered(transaction, { ...row, id })
+      created = await this.dependencies.store.insert(transaction, row)
+      return this.answered(transaction, { ...row, id: created })
     })
     this.runner.wake()
     return outcome
