@@ -19,7 +19,10 @@ onEveryStore('work on change sets', (kind) => {
 
   beforeAll(async () => {
     store = await kind.open()
-    app = await TestApp.start(store, { env: { AUTH_TOKENS: authTokens({ 'mail-service': 'admin+mail' }) } })
+    app = await TestApp.start(store, {
+      // Two files of a caller may arrive at the same time, as they may at two instances.
+      env: { AUTH_TOKENS: authTokens({ 'mail-service': 'admin+mail' }), PRINCIPAL_BODY_BYTES: '500000' },
+    })
     await stopSweepers(app)
   })
 
@@ -260,7 +263,13 @@ onEveryStore('work on change sets', (kind) => {
     await waiting(2 * 1_000_000 - sum - 2)
     const failed = await suite.madeSet(change.filter, change.change)
     expect(failed).toMatchObject({ state: 'failed', problem: { code: 'too_many_rows' } })
+    // Of two files that arrive at the same time, one is too large.
+    const end = upload(file)
+    await until(async () => (await rowsWhere("state = 'arriving'")) === 1)
     await suite.ready(await suite.upload(file))
+    expect(await end(`${owner},1,5,2027-01-01T00:00:00Z\n`)).toBe(202)
+    const [late] = bodyOf(200, await app.get(`${MAIL_API.quotas}/change-sets?page_size=2`)).items.slice(-1)
+    expect(await suite.settled(late.id)).toMatchObject({ state: 'failed', problem: { code: 'too_many_rows' } })
     expect((await app.delete(suite.at(id))).status).toBe(204)
     await until(async () => (await rowsWhere('work_at IS NOT NULL')) === 0)
     expect((await suite.madeSet(change.filter, change.change)).counts.planned).toBe(3)

@@ -125,7 +125,10 @@ export class ChangeSetService<Q extends QuotaRow> {
           await store.update(transaction, id, { state: 'dropped', ...nextWork('clear', clock.now()) })
           return { ...earlier, replayed: true }
         }
-        await store.lockArriving(transaction, id)
+        const { waitingRows } = await store.lockArriving(transaction, id)
+        // Those of files that arrived at the same time are stored by now.
+        const others = (await store.waitingRows(transaction, caller.id)) - waitingRows
+        const late = tooManyRows(waitingRows, roomBeside(others))
         const arrived = {
           ...nextWork('prepare', clock.now()),
           state: 'preparing',
@@ -133,7 +136,7 @@ export class ChangeSetService<Q extends QuotaRow> {
           expiresAt: row.createdAt + KEPT_MS.unapplied,
           deduplicationKey,
           requestHash,
-          problem,
+          problem: problem ?? (late === undefined ? null : storedJson(late)),
           ...counts,
         } as const
         await store.update(transaction, id, arrived)
