@@ -85,7 +85,7 @@ export class OwnerErasure<Q extends QuotaRow> {
     yield* this.callers()
   }
 
-  /** Erases labels of quotas. @returns its time, under the lock: the acts of the owner that are not later are committed */
+  /** Erases labels of quotas. @returns its time, under the lock: acts of the owner that are not later are committed */
   async *labels(): AsyncGenerator<ErasureStep, Instant> {
     await this.transactions.write((transaction) => this.store.ensureOwners(transaction, [this.ownerId]))
     let step = await this.begin(!this.isRecorded)
