@@ -259,6 +259,24 @@ onEveryStore('mail and chat', (kind) => {
     )
   })
 
+  it('gives up what was collected for people if the endpoint has become a program', async () => {
+    clock.set(Math.ceil((clock.now() + 1) / (HOUR * 1000)) * HOUR * 1000)
+    const types = ['quota.created']
+    const { name, at } = await chat({ digest: 'hourly', types })
+    const from = clock.after(0)
+    await hooks.happen(2)
+    await hooks.settled(name, { waiting: 2 })
+    hooks.list = [{ name, ...{ url: receiver.url(at), secrets: [`whsec_${'A'.repeat(32)}`], types } }]
+    await hooks.take()
+    clock.pass(HOUR + 5)
+    const { last_attempt: attempt } = await hooks.settled(name, { waiting: 0, failed: 2, delivered: 0 })
+    expect(attempt).toMatchObject({ status: null, error: 'a webhook takes no digest' })
+    expect(receiver.of(at)).toEqual([])
+    expect(bodyOf(202, await hooks.does(name, 'replay', { from }))).toEqual({ events: 2 })
+    await hooks.settled(name, { waiting: 0, delivered: 2 })
+    expect(receiver.of(at).map(({ body }) => JSON.parse(body).type)).toEqual([...types, ...types])
+  })
+
   it('tells a day at 07:00 in the zone, and draws no conclusion from a time that is in doubt', async () => {
     const { name, at } = await chat({ digest: 'daily', time_zone: 'Asia/Kolkata' })
     await hooks.settled(name, { state: 'active' })
