@@ -1,10 +1,12 @@
+import { once } from 'node:events'
+import { type IncomingMessage, request } from 'node:http'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals'
 import type { Caller } from '../src/auth/caller.decorator.js'
 import { ChangeSetService } from '../src/change-set/change-set.service.js'
 import { firstIdAt } from '../src/ledger/rows/act-id.js'
 import type { QuotaRow } from '../src/ledger/rows/quota.entity.js'
 import { DataSource } from 'typeorm'
-import { authTokens, TestApp } from './support/app.js'
+import { authTokens, TestApp, TOKENS } from './support/app.js'
 import { MAIL_API } from './support/channel-api.js'
 import { changeSetSuite } from './support/change-set/suite.js'
 import { bodyOf, fresh, ledgerOf, refusal, removeOldChangeSets, START, stopSweepers } from './support/quota-api.js'
@@ -17,7 +19,10 @@ onEveryStore('work on change sets', (kind) => {
 
   beforeAll(async () => {
     store = await kind.open()
-    app = await TestApp.start(store, { env: { AUTH_TOKENS: authTokens({ 'mail-service': 'admin+mail' }) } })
+    app = await TestApp.start(store, {
+      // Two files of a caller may arrive at the same time, as they may at two instances.
+      env: { AUTH_TOKENS: authTokens({ 'mail-service': 'admin+mail' }), PRINCIPAL_BODY_BYTES: '500000' },
+    })
     await stopSweepers(app)
   })
 
@@ -34,6 +39,21 @@ onEveryStore('work on change sets', (kind) => {
   const rowsWhere = async (condition: string): Promise<number> => {
     const [row] = await query(`SELECT COUNT(*) AS n FROM mail_change_set WHERE ${condition}`)
     return Number(row?.['n'])
+  }
+  /** Begins to send a file of mail. @returns its end, which has the status of the answer */
+  const upload = (text: string): ((rest?: string) => Promise<number | undefined>) => {
+    const sent = request(`${app.url}${MAIL_API.quotas}/import`, {
+      method: 'POST',
+      headers: { Authorization: `Bearer ${TOKENS.admin}`, 'Content-Type': 'text/csv' },
+    })
+    const answered = once(sent, 'response') as Promise<[IncomingMessage]>
+    sent.write(text)
+    return async (rest = '') => {
+      sent.end(rest)
+      const [answer] = await answered
+      answer.resume()
+      return answer.statusCode
+    }
   }
   const until = async (met: () => Promise<boolean>): Promise<void> => {
     while (!(await met())) await new Promise((resolve) => setTimeout(resolve, 20))
@@ -66,6 +86,26 @@ onEveryStore('work on change sets', (kind) => {
     expect(await left()).toEqual([[applied.id], [applied.id]])
     app.clock.pass(1)
     expect(await left()).toEqual([[], []])
+  })
+
+  it.each([
+    [1, 'its rows are removed'],
+    [2, 'it is removed'],
+  ])('whose file takes longer than an hour leave nothing: after %d removals, %s', async (removals) => {
+    const suite = changeSetSuite(MAIL_API, () => app)
+    const lines = Array.from({ length: 500 }, () => `${fresh()},1,5,2027-01-01T00:00:00Z\n`)
+    const end = upload(['account_id,quota_type,total,expire_at\n', ...lines].join(''))
+    await until(async () => (await rowsWhere("state = 'arriving' AND waiting_rows = 500")) === 1)
+    const [set] = await query("SELECT id FROM mail_change_set WHERE state = 'arriving'")
+    const id = Number(set?.['id'])
+    app.clock.pass(3_601)
+    for (let time = 0; time < removals; time += 1) {
+      await removeOldChangeSets(app, MAIL_API)
+      await until(async () => (await rowsWhere('work_at IS NOT NULL')) === 0)
+    }
+    expect(await end(`${fresh()},1,5,2027-01-01T00:00:00Z\n`)).toBe(400)
+    expect((await app.get(suite.at(id))).status).toBe(404)
+    expect(await query(`SELECT set_id FROM mail_change_set_item WHERE set_id = ${id}`)).toEqual([])
   })
 
   describe('whose step fails three times', () => {
@@ -223,7 +263,13 @@ onEveryStore('work on change sets', (kind) => {
     await waiting(2 * 1_000_000 - sum - 2)
     const failed = await suite.madeSet(change.filter, change.change)
     expect(failed).toMatchObject({ state: 'failed', problem: { code: 'too_many_rows' } })
+    // Of two files that arrive at the same time, one is too large.
+    const end = upload(file)
+    await until(async () => (await rowsWhere("state = 'arriving'")) === 1)
     await suite.ready(await suite.upload(file))
+    expect(await end(`${owner},1,5,2027-01-01T00:00:00Z\n`)).toBe(202)
+    const [late] = bodyOf(200, await app.get(`${MAIL_API.quotas}/change-sets?page_size=2`)).items.slice(-1)
+    expect(await suite.settled(late.id)).toMatchObject({ state: 'failed', problem: { code: 'too_many_rows' } })
     expect((await app.delete(suite.at(id))).status).toBe(204)
     await until(async () => (await rowsWhere('work_at IS NOT NULL')) === 0)
     expect((await suite.madeSet(change.filter, change.change)).counts.planned).toBe(3)

@@ -115,6 +115,25 @@ onServer('between the service and its database', () => {
     )
 
     it(
+      'creates a change set once, and says so',
+      async () => {
+        const sets = `${MAIL.quotas}/change-sets`
+        const [owner] = owners(1)
+        let left = 1
+        proxy.rule = ({ text, earlier }) =>
+          text === 'COMMIT' && earlier.some((one) => one.startsWith('INSERT INTO `mail_change_set`')) && left-- > 0
+            ? fate
+            : 'pass'
+        const body = { filter: { account_id: owner }, change: { delete: true } }
+        const { status, text, replayed } = await instance.post(sets, body, `set-${owner}`)
+        expect([status, replayed, left < 1]).toEqual([202, false, true])
+        proxy.rule = undefined
+        expect(await instance.post(sets, body, `set-${owner}`)).toMatchObject({ status: 202, text, replayed: true })
+      },
+      PATIENCE_MS,
+    )
+
+    it(
       'takes effect once, each time',
       async () => {
         const ROUNDS = Math.round(50 * SCALE)

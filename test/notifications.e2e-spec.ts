@@ -7,6 +7,7 @@ import { type Mail, MailServer, parsed } from './support/mail-server.js'
 import { type Body, bodyOf, fresh, stopSweepers } from './support/quota-api.js'
 import { Receiver, status } from './support/receiver.js'
 import { onEveryStore, type Store } from './support/store.js'
+import { TcpProxy } from './support/tcp-proxy.js'
 
 const HOUR = 3_600
 
@@ -258,6 +259,54 @@ onEveryStore('mail and chat', (kind) => {
         .sort(),
     )
   })
+
+  it('gives up what was collected for people if the endpoint has become a program', async () => {
+    clock.set(Math.ceil((clock.now() + 1) / (HOUR * 1000)) * HOUR * 1000)
+    const types = ['quota.created']
+    const { name, at } = await chat({ digest: 'hourly', types })
+    const from = clock.after(0)
+    await hooks.happen(2)
+    await hooks.settled(name, { waiting: 2 })
+    hooks.list = [{ name, ...{ url: receiver.url(at), secrets: [`whsec_${'A'.repeat(32)}`], types } }]
+    await hooks.take()
+    clock.pass(HOUR + 5)
+    const { last_attempt: attempt } = await hooks.settled(name, { waiting: 0, failed: 2, delivered: 0 })
+    expect(attempt).toMatchObject({ status: null, error: 'a webhook takes no digest' })
+    expect(receiver.of(at)).toEqual([])
+    expect(bodyOf(202, await hooks.does(name, 'replay', { from }))).toEqual({ events: 2 })
+    await hooks.settled(name, { waiting: 0, delivered: 2 })
+    expect(receiver.of(at).map(({ body }) => JSON.parse(body).type)).toEqual([...types, ...types])
+  })
+
+  if (kind.name !== 'SQLite')
+    it('replays once if the answer to COMMIT is lost', async () => {
+      const proxy = await TcpProxy.start(store.url)
+      const url = new URL(proxy.url)
+      url.protocol = new URL(store.url).protocol
+      const { name, at } = await chat({ digest: 'hourly', types: ['quota.created'] })
+      const from = clock.after(0)
+      await hooks.happen(2)
+      clock.pass(2 * HOUR)
+      await hooks.settled(name, { waiting: 0, delivered: 2 })
+      const env = { WEBHOOKS_FILE: hooks.path }
+      const other = await TestApp.start({ ...store, url: url.toString() }, { env, clock })
+      try {
+        let lost = 0
+        proxy.rule = ({ text, earlier }) => {
+          const isReplay = earlier.some((one) => one.startsWith('UPDATE `webhook`') && one.includes('replays\\":[{'))
+          if (lost > 0 || text !== 'COMMIT' || !isReplay) return 'pass'
+          lost += 1
+          return 'swallow'
+        }
+        const answer = await other.post(`/api/v1/webhooks/${name}/replay`, { from })
+        expect([lost, bodyOf(202, answer)]).toEqual([1, { events: 2 }])
+        await hooks.settled(name, { waiting: 0, delivered: 4 })
+        expect(receiver.of(at)).toHaveLength(2)
+      } finally {
+        await other.stop()
+        await proxy.close()
+      }
+    })
 
   it('tells a day at 07:00 in the zone, and draws no conclusion from a time that is in doubt', async () => {
     const { name, at } = await chat({ digest: 'daily', time_zone: 'Asia/Kolkata' })

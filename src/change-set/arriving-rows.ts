@@ -38,9 +38,15 @@ export class ArrivingRows<Q extends QuotaRow> {
   /** Takes a record, and writes rows from time to time. */
   async add({ line, cells }: CsvRecord): Promise<void> {
     this.count += 1
-    const { action, quotaId, ownerId, requested, refusal } = this.records.read(cells)
+    const { action, quotaId, ownerId, ...read } = this.records.read(cells)
     const known = cells.map((cell, place) => (this.kept[place] === false ? '' : cell))
-    const given = storedJson(refusal === undefined ? known : keptCells(known, this.columns.length))
+    const whole = storedJson(known)
+    const errors = read.requested?.kind === 'update' ? (read.requested.errors ?? []) : []
+    // Too large to be kept until the mistakes that its quota adds are known.
+    const isLarge = errors.length > 0 && whole.length > MAX_KEPT_BYTES
+    const refusal = isLarge ? validationFailed(errors) : read.refusal
+    const requested = isLarge ? undefined : read.requested
+    const given = refusal === undefined ? whole : storedJson(keptCells(known, this.columns.length))
     const item = newItem({ setId: this.setId, row: this.count, line, given, action, quotaId, ownerId })
     if (refusal !== undefined) refuse(item, refusal, this.counts)
     item.command = requested === undefined ? null : storedJson(requested)
@@ -61,16 +67,15 @@ export class ArrivingRows<Q extends QuotaRow> {
     for (const { item, requested } of waiting) {
       if (item.quotaId === null) continue
       const ownerId = owners.get(item.quotaId)
-      if (ownerId !== undefined) {
-        item.ownerId = ownerId
-        continue
-      }
-      const errors = requested?.kind === 'update' ? (requested.errors ?? []) : []
+      if (ownerId !== undefined) item.ownerId = ownerId
+      if (ownerId !== undefined || requested === undefined) continue
+      const errors = requested.kind === 'update' ? (requested.errors ?? []) : []
       refuse(item, errors.length > 0 ? validationFailed(errors) : quotaNotFound(item.quotaId), this.counts)
       item.command = null
     }
     // A rerun after a COMMIT without an answer finds the rows.
     await transactions.write(async (transaction) => {
+      await store.lockArriving(transaction, setId)
       await store.writeItems(
         transaction,
         waiting.map(({ item }) => item),

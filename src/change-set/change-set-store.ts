@@ -1,6 +1,7 @@
 import type { DataSource } from 'typeorm'
 import { placeholders, RowCodec, type Scalar } from '../database/row-codec.js'
 import type { Transaction } from '../database/transaction-runner.js'
+import { validationFailed } from '../common/service-error.js'
 import type { Instant } from '../common/instant.js'
 import type { ChangeSetChannel } from './change-set-channel.js'
 import type { ChangeSetItemRow } from './change-set-item.entity.js'
@@ -42,6 +43,16 @@ export class ChangeSetStore {
   /** Reads a change set and locks its row until the end of the transaction. */
   async lock(transaction: Transaction, id: number): Promise<ChangeSetRow | undefined> {
     return this.one(transaction, 'id', id, transaction.dialect === 'sqlite' ? '' : 'FOR UPDATE')
+  }
+
+  /**
+   * The same for one whose file arrives.
+   * @throws ServiceError validation_failed if it was removed, since that took too long
+   */
+  async lockArriving(transaction: Transaction, id: number): Promise<ChangeSetRow> {
+    const set = await this.lock(transaction, id)
+    if (set?.state === 'arriving') return set
+    throw validationFailed([{ field: 'body', message: 'took too long to arrive' }])
   }
 
   async byKey(transaction: Transaction, deduplicationKey: string): Promise<ChangeSetRow | undefined> {

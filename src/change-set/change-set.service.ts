@@ -64,11 +64,13 @@ export class ChangeSetService<Q extends QuotaRow> {
     const requestHash = hash('sha256', canonical([filter, change]))
     const deduplicationKey = deduplicationKeyOf(caller, key)
     const texts = { filter: storedJson(filter), change: storedJson(change) }
+    let created: number | undefined
     const outcome = await this.dependencies.transactions.write(async (transaction) => {
       const meansTheSame = (set: ChangeSetRow): boolean =>
         set.source === 'filter' && meaningOf(set) === meaningOf(texts)
       const earlier = await this.earlier(transaction, deduplicationKey, requestHash, meansTheSame)
-      if (earlier !== undefined) return { ...earlier, replayed: key !== undefined }
+      // Created by an earlier attempt of this request, whose COMMIT lost its answer; or by another request.
+      if (earlier !== undefined) return { ...earlier, replayed: earlier.subject !== created }
       await this.roomFor(transaction, caller)
       const row = this.newSet(caller, {
         source: 'filter',
@@ -78,8 +80,8 @@ export class ChangeSetService<Q extends QuotaRow> {
         requestHash,
         ...texts,
       })
-      const id = await this.dependencies.store.insert(transaction, row)
-      return this.answered(transaction, { ...row, id })
+      created = await this.dependencies.store.insert(transaction, row)
+      return this.answered(transaction, { ...row, id: created })
     })
     this.runner.wake()
     return outcome
@@ -123,6 +125,10 @@ export class ChangeSetService<Q extends QuotaRow> {
           await store.update(transaction, id, { state: 'dropped', ...nextWork('clear', clock.now()) })
           return { ...earlier, replayed: true }
         }
+        const { waitingRows } = await store.lockArriving(transaction, id)
+        // Those of files that arrived at the same time are stored by now.
+        const others = (await store.waitingRows(transaction, caller.id)) - waitingRows
+        const late = tooManyRows(waitingRows, roomBeside(others))
         const arrived = {
           ...nextWork('prepare', clock.now()),
           state: 'preparing',
@@ -130,7 +136,7 @@ export class ChangeSetService<Q extends QuotaRow> {
           expiresAt: row.createdAt + KEPT_MS.unapplied,
           deduplicationKey,
           requestHash,
-          problem,
+          problem: problem ?? (late === undefined ? null : storedJson(late)),
           ...counts,
         } as const
         await store.update(transaction, id, arrived)

@@ -31,7 +31,7 @@ interface Concerned {
   readonly alone: boolean
 }
 
-/** Erases one owner: in the change sets of its channel, then in the ledger (`OwnerErasure`). */
+/** Erases one owner: the labels of its quotas, the change sets of its channel, then the ledger (`OwnerErasure`). */
 export class Erasure<Q extends QuotaRow> {
   private readonly store: ChangeSetStore
   private readonly ledger: OwnerErasure<Q>
@@ -59,12 +59,14 @@ export class Erasure<Q extends QuotaRow> {
 
   /** Yields after each step. An erasure that was interrupted is begun again. */
   async *run(): AsyncGenerator<ErasureStep> {
-    // First: rows of a change set that are applied later bring back what they contain.
+    // First: a change set that is prepared later copies no label of a quota.
+    yield* this.ledger.labels()
+    // Rows of a change set that are applied later bring back what they contain.
     for await (const { read, sets } of this.pages()) {
       yield { what: 'change sets', read, erased: 0 }
       for (const set of sets) yield* this.rows(set)
     }
-    // Rows that were on their way to the engine have been applied by then, so that what follows finds them.
+    // Rows that were on their way to the engine have been applied by then, so that what follows finds them, labels too.
     if (this.interrupted) await this.pause(LEASE_MS)
     yield* this.ledger.run()
   }

@@ -90,11 +90,15 @@ export class Preparer<Q extends QuotaRow> {
     const { store, transactions } = this.dependencies
     const { set } = this.leased
     while (await this.leased.clearStep()) yield
-    await this.leased.writeRows([], { waitingRows: 0 })
-    const waiting = await transactions.read((transaction) => store.waitingRows(transaction, set.creatorId))
     const found = yield* this.walk()
-    const problem = tooManyRows(found.length, roomBeside(waiting))
-    if (problem !== undefined) return storedJson(problem)
+    // Its own first: of two that are counted at the same time, one sees both.
+    await this.leased.writeRows([], { waitingRows: found.length })
+    const waiting = await transactions.read((transaction) => store.waitingRows(transaction, set.creatorId))
+    const problem = tooManyRows(found.length, roomBeside(waiting - found.length))
+    if (problem !== undefined) {
+      await this.leased.writeRows([], { waitingRows: 0 })
+      return storedJson(problem)
+    }
     found.reverse()
     const action = requestedChangeOf(set).kind
     for (let start = 0; start < found.length; start += ITEMS_AT_ONCE) {
@@ -103,7 +107,7 @@ export class Preparer<Q extends QuotaRow> {
         .map(([quotaId, ownerId], place) =>
           newItem({ setId: set.id, row: start + place + 1, quotaId, ownerId, action, line: null, given: null }),
         )
-      await this.leased.writeRows(items, { waitingRows: start + items.length })
+      await this.leased.writeRows(items)
       yield
     }
     return null

@@ -141,7 +141,8 @@ export class RecordReader<Q extends QuotaRow> {
     if (given.length !== this.columns.length) {
       const { length } = this.columns
       const message = `has ${given.length > length ? 'more' : 'fewer'} cells than the header, which has ${length}`
-      return refused(isCreate ? 'create' : 'update', validationFailed([{ field: 'record', message }]))
+      const refusal = validationFailed([{ field: 'record', message }])
+      return refused(isCreate ? 'create' : 'update', refusal, cells[ID_FIELD])
     }
     return isCreate ? this.create(cells) : this.update(cells)
   }
@@ -190,7 +191,7 @@ export class RecordReader<Q extends QuotaRow> {
     for (const error of checked.errors ?? []) {
       if (error.field !== 'body' && !errors.some(({ field }) => field === error.field)) errors.push(error)
     }
-    if (!isId(id) || checked.value === undefined) return refused('update', validationFailed(errors))
+    if (!isId(id) || checked.value === undefined) return refused('update', validationFailed(errors), id)
     const { version } = checked.value
     const patch = patchOf(checked.value)
     const requested: RequestedChange = {
@@ -209,8 +210,8 @@ export class RecordReader<Q extends QuotaRow> {
   }
 }
 
-function refused(action: ItemAction, refusal: ServiceError): ReadRecord {
-  return { action, quotaId: null, requested: undefined, refusal }
+function refused(action: ItemAction, refusal: ServiceError, id?: unknown): ReadRecord {
+  return { action, quotaId: isId(id) ? id : null, requested: undefined, refusal }
 }
 
 function isId(value: unknown): value is number {

@@ -69,6 +69,16 @@ export interface DeliveryParts {
   readonly random: () => number
 }
 
+/** The result of a digest for a program: it is given up. */
+const NO_DIGEST: Attempt = {
+  status: null,
+  error: 'a webhook takes no digest',
+  ms: 0,
+  retryAfterMs: undefined,
+  gone: false,
+  receivedBy: [],
+}
+
 interface Ended {
   readonly delivery: WebhookDeliveryRow
   readonly attempt: Attempt
@@ -383,7 +393,7 @@ export class Delivery {
         }
         if (isNew) row.failuresInRow += 1
         const attempts = delivery.attempts + 1
-        const pause = pauseAfter(attempts, attempt.retryAfterMs, random())
+        const pause = attempt === NO_DIGEST ? undefined : pauseAfter(attempts, attempt.retryAfterMs, random())
         results.push(pause === undefined || attempt.gone ? 'given_up' : 'failed')
         if (attempt.gone) row.state = 'disabled'
         else if (pause === undefined) {
@@ -518,7 +528,11 @@ export class Delivery {
     const key = keyOf(delivery)
     this.inFlight.set(key, stop)
     const receivedBy = JSON.parse(delivery.receivedBy ?? '[]') as string[]
-    const attempt = await send(endpoint, message, this.parts.clock.now(), stop.signal, receivedBy)
+    // An endpoint that has become a program may still have digests.
+    const isDigest = endpoint.kind === 'webhook' && delivery.digest !== null
+    const attempt = isDigest
+      ? NO_DIGEST
+      : await send(endpoint, message, this.parts.clock.now(), stop.signal, receivedBy)
     if (stop.signal.aborted) return
     this.ended.push({ delivery, attempt, endedAt: this.parts.clock.now() })
     // Events that were read ahead need not wait for the turn that records this result.

@@ -1,6 +1,6 @@
 import dns from 'node:dns'
 import { once } from 'node:events'
-import { createServer, type Server } from 'node:http'
+import { createServer, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { setFlagsFromString } from 'node:v8'
@@ -65,6 +65,16 @@ describe('an attempt', () => {
     collectGarbage()
     stop.abort()
     expect((await ended).status).toBeNull()
+    expect(jest.getTimerCount()).toBe(0)
+  })
+
+  it('ends with the connection if the answer is neither a response nor an error', async () => {
+    server.removeAllListeners('request')
+    server.on('request', (_request, { socket }: ServerResponse) => {
+      socket?.write('HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: other\r\n\r\n')
+    })
+    const ended = await attempt(new AbortController().signal)
+    expect(ended).toMatchObject({ status: null, error: 'the connection was closed' })
     expect(jest.getTimerCount()).toBe(0)
   })
 

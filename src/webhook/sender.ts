@@ -106,7 +106,12 @@ async function answerOf(
 ): Promise<IncomingMessage> {
   const [{ request }, agent] = url.protocol === 'https:' ? [https, secureAgent] : [http, plainAgent]
   return new Promise((resolve, reject) => {
-    request(url, { method: 'POST', headers, agent, signal }).on('response', resolve).on('error', reject).end(body)
+    request(url, { method: 'POST', headers, agent, signal })
+      .on('response', resolve)
+      .on('error', reject)
+      // After an answer 101, Node reports nothing else.
+      .on('close', () => reject(new Error('the connection was closed')))
+      .end(body)
   })
 }
 

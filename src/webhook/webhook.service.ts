@@ -75,11 +75,14 @@ export class WebhookService {
     const from = parseInstant(dto.from) ?? 0
     const before = dto.to === undefined ? MAX_INSTANT : (parseInstant(dto.to) ?? 0)
     for (const feed of this.feeds.all.values()) await feed.number()
+    let attempt: { readonly id: number; readonly events: number } | undefined
     const events = await this.transactions.write(async (transaction) => {
       const row = await store.one(transaction, name, true)
       if (row === undefined) throw notFound(name)
       if (row.state !== 'active') throw disabled(row)
       const progress = progressOf(row)
+      // Committed by an earlier attempt of this request, whose COMMIT lost its answer.
+      if (attempt !== undefined && progress.replayed === attempt.id) return attempt.events
       const id = nextReplay(progress)
       let count = 0
       for (const channel of endpoint.channels) {
@@ -94,6 +97,7 @@ export class WebhookService {
       row.waiting += count
       row.progress = JSON.stringify(progress)
       await store.save(transaction, row)
+      attempt = { id, events: count }
       return count
     })
     if (registry.mine.has(name)) this.webhooks.wake()

@@ -52,6 +52,7 @@ export class OwnerErasure<Q extends QuotaRow> {
   readonly names: ReadonlySet<string>
   readonly store: LedgerStore<Q>
   private readonly ids: IdSource
+  private isRecorded = false
 
   constructor(
     private readonly channel: Channel<Q>,
@@ -77,23 +78,29 @@ export class OwnerErasure<Q extends QuotaRow> {
 
   /** Yields after each step. */
   async *run(): AsyncGenerator<ErasureStep> {
-    await this.transactions.write((transaction) => this.store.ensureOwners(transaction, [this.ownerId]))
-    let step = await this.begin()
-    const until = step.at
-    yield step
-    while (step.erased === ERASED_AT_ONCE) yield (step = await this.begin(false))
+    const until = yield* this.labels()
     yield* this.acts(until)
     for (const by of ['ownerId', 'actor'] as const) yield* this.changes(by, until)
     yield* this.events(until)
     yield* this.callers()
   }
 
+  /** Erases labels of quotas. @returns its time, under the lock: acts of the owner that are not later are committed */
+  async *labels(): AsyncGenerator<ErasureStep, Instant> {
+    await this.transactions.write((transaction) => this.store.ensureOwners(transaction, [this.ownerId]))
+    let step = await this.begin(!this.isRecorded)
+    const { at } = step
+    this.isRecorded = true
+    yield step
+    while (step.erased === ERASED_AT_ONCE) yield (step = await this.begin(false))
+    return at
+  }
+
   /**
-   * Erases labels of quotas, deleted ones included; each is an edit of the quota. The first time, it records the
+   * Erases labels of some quotas, deleted ones included; each is an edit of the quota. The first time, it records the
    * erasure and ends the owner's links.
-   * @returns also its time, under the lock: the acts of the owner that are not later are committed
    */
-  private async begin(isFirst = true): Promise<ErasureStep & { at: Instant }> {
+  private async begin(isFirst: boolean): Promise<ErasureStep & { at: Instant }> {
     const { store, ownerId } = this
     const { quota, owner } = store
     let id = this.ids.next()

@@ -248,14 +248,19 @@ export function importContract(suite: ChangeSetSuite): void {
         `${id},,,x,`,
         `,${owner},1,x,`,
         `${id},,,5,`,
+        `${id},,,5`,
+        `${Number.MAX_SAFE_INTEGER},,,5`,
         `,x,1,5,`,
       )
       expect((await rows(set.id)).map((row: Body) => [row.outcome, row[api.owner]])).toEqual([
         ['invalid', owner],
         ['invalid', owner],
         ['invalid', owner],
+        ['invalid', owner],
+        ['invalid', null],
         ['invalid', null],
       ])
+      expect(set.counts.invalid).toBe(6)
     })
 
     it('export nothing that a spreadsheet evaluates', async () => {
@@ -345,6 +350,16 @@ export function importContract(suite: ChangeSetSuite): void {
       expect(sizes[2]).toBeGreaterThan(900)
       const again = await ready(await upload(await rowsCsv(set.id, '?outcome=invalid')))
       expect(again.counts).toMatchObject({ rows: 3, invalid: 3 })
+
+      const { id } = await made(total(owner))
+      const updates = await imported('id,label', `${id},${'\u0001'.repeat(9_000)}`)
+      const [update] = await rows(updates.id)
+      expect(update).toMatchObject({ outcome: 'invalid', quota_id: id, [api.owner]: owner })
+      expect(update.problem.errors).toEqual([expect.objectContaining({ field: 'label' })])
+      const [kept]: { n: number | string }[] = await app()
+        .app.get(DataSource)
+        .query(`SELECT LENGTH(given) AS n FROM ${api.channel}_change_set_item WHERE set_id = ${updates.id}`)
+      expect(Number(kept?.n)).toBeLessThanOrEqual(1_000)
     })
 
     it('treat an empty cell as absent, and null as null', async () => {
