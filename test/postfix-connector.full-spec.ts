@@ -316,6 +316,23 @@ describe('the connector', () => {
     expect(await usedBy(12)).toBe(3)
   })
 
+  it('passes nothing because the service takes no more new owners', async () => {
+    const [kind] = STORES
+    const store = await kind!.open()
+    const strict = await Instance.start(store.url, new HttpClient(), { NEW_OWNERS_PER_HOUR: '1' })
+    const group = bodyOf(await strict.post(`${MAIL.quotas}/groups`, { name: 'all', default: true }))
+    const quota = { group_id: group.id, per: 'member', quota_type: 1, total: 5, expire_at: '2999-01-01T00:00:00Z' }
+    expect(await strict.post(MAIL.quotas, quota)).toMatchObject({ status: 201 })
+    const lenient = await Connector.start(settings({ QUOTA_URL: strict.url, UNREACHABLE: 'pass' }))
+    const postfix = PolicyClient.to(lenient.port)
+    expect(await postfix.ask(message(13, 1))).toBe('DUNNO')
+    expect(await postfix.ask(message(14, 1))).toMatch(/^DEFER_IF_PERMIT /)
+    const told = () => lenient.log.find(({ account }) => account === 14)
+    while (told() === undefined) await sleep(10)
+    expect(told()).toMatchObject({ level: 'error', error: expect.stringContaining('too_many_new_owners') })
+    expect(await postfix.ask(message(13, 1))).toBe('DUNNO')
+  })
+
   it('passes nothing because of an answer that is not the service’s', async () => {
     const foreign = createHttpServer((_, response) => response.end('{"status":"ok"}'))
     opened(() => {
