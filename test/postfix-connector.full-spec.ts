@@ -8,7 +8,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import fc from 'fast-check'
 import { freePort } from '../scripts/mariadb.mjs'
 import { hashOf, newToken } from '../src/auth/token.js'
-import { Connector, MilterClient, PolicyClient, questionText } from './support/connector.js'
+import { Connector, MilterClient, milterPacket, PolicyClient, questionText } from './support/connector.js'
 import { HAS_SERVER, TestDatabase } from './support/database.js'
 import { Detour } from './support/detour.js'
 import { HttpClient } from './support/http-client.js'
@@ -20,6 +20,8 @@ import { bodyOf, MAIL, times } from './support/wire.js'
 
 const onServer = HAS_SERVER ? describe : describe.skip
 const PATIENCE_MS = 240_000
+/** As in quota-postfix.service: afterwards, systemd kills it. */
+const STOP_WITHIN_MS = 15_000
 const CALLERS = 'a token of callers of the connector'
 
 let service: Instance
@@ -314,6 +316,23 @@ describe('the connector', () => {
     expect(await usedBy(12)).toBe(3)
   })
 
+  it('passes nothing because the service takes no more new owners', async () => {
+    const [kind] = STORES
+    const store = await kind!.open()
+    const strict = await Instance.start(store.url, new HttpClient(), { NEW_OWNERS_PER_HOUR: '1' })
+    const group = bodyOf(await strict.post(`${MAIL.quotas}/groups`, { name: 'all', default: true }))
+    const quota = { group_id: group.id, per: 'member', quota_type: 1, total: 5, expire_at: '2999-01-01T00:00:00Z' }
+    expect(await strict.post(MAIL.quotas, quota)).toMatchObject({ status: 201 })
+    const lenient = await Connector.start(settings({ QUOTA_URL: strict.url, UNREACHABLE: 'pass' }))
+    const postfix = PolicyClient.to(lenient.port)
+    expect(await postfix.ask(message(13, 1))).toBe('DUNNO')
+    expect(await postfix.ask(message(14, 1))).toMatch(/^DEFER_IF_PERMIT /)
+    const told = () => lenient.log.find(({ account }) => account === 14)
+    while (told() === undefined) await sleep(10)
+    expect(told()).toMatchObject({ level: 'error', error: expect.stringContaining('too_many_new_owners') })
+    expect(await postfix.ask(message(13, 1))).toBe('DUNNO')
+  })
+
   it('passes nothing because of an answer that is not the service’s', async () => {
     const foreign = createHttpServer((_, response) => response.end('{"status":"ok"}'))
     opened(() => {
@@ -434,6 +453,35 @@ describe('the connector', () => {
     expect(await ending.exited).toBe(0)
     expect([busy.ended, idle.ended]).toEqual([true, true])
     expect(ending.log.at(-1)).toMatchObject({ message: 'the end' })
+  })
+
+  it('ends beside a client that asks on and on', async () => {
+    await total(11, 1_000)
+    const slow = await Detour.start(service.url)
+    slow.delayMs = 500
+    const ending = await Connector.start(settings({ QUOTA_URL: slow.url }))
+    const { socket } = PolicyClient.to(ending.port)
+    const asking = setInterval(() => socket.write(questionText(message(11, 1))), 50)
+    opened(() => clearInterval(asking))
+    while (!slow.paths.includes('/api/v1/quotas/usage/consume')) await sleep(10)
+    ending.signal('SIGTERM')
+    expect(await Promise.race([ending.exited, sleep(STOP_WITHIN_MS, 'killed')])).toBe(0)
+  })
+
+  it('ends beside a client that does not read its answers', async () => {
+    const path = join(folder, 'milter')
+    const ending = await Connector.start(settings({ MILTER_LISTEN: `unix:${path}` }))
+    const { socket } = MilterClient.silent(path)
+    socket.pause()
+    // 32 bytes, so that each read ends with a packet: half a one would not be waited for.
+    const offer = milterPacket('O', Buffer.from([0, 0, 0, 6, ...Array<number>(23).fill(0)]))
+    socket.write(Buffer.alloc(125_000 * offer.length, offer))
+    for (let before = -1; socket.writableLength !== before;) {
+      before = socket.writableLength
+      await sleep(200)
+    }
+    ending.signal('SIGTERM')
+    expect(await Promise.race([ending.exited, sleep(STOP_WITHIN_MS, 'killed')])).toBe(0)
   })
 
   it('reports liveness, and whether the service is available', async () => {

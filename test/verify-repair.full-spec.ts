@@ -413,4 +413,39 @@ onEveryStore('verify --repair', (kind) => {
       }
     })
   })
+
+  describe('a page of owners', () => {
+    it('ends before an owner with many acts, and after it', async () => {
+      const owners = [fresh(), fresh(), fresh()]
+      for (owner of owners) {
+        await quota()
+        await consume(1)
+      }
+      const sizes = async (): Promise<number[]> => {
+        const counts: number[] = []
+        for await (const { what, count } of mailVerifierOf(app).pages()) if (what === 'owners') counts.push(count)
+        return counts
+      }
+      expect(await sizes()).toEqual([3])
+      owner = owners[1]!
+      const [one = {}] = await sql('SELECT * FROM mail_act WHERE plain_owner_id = ?', [owner])
+      const names = Object.keys(one).filter((name) => !/^(id|idempotency_key|deduplication_key)$/.test(name))
+      const digits = `(SELECT 0 AS n${[1, 2, 3, 4, 5, 6, 7, 8, 9].map((n) => ` UNION ALL SELECT ${n}`).join('')})`
+      for (const thousands of [10, 20, 30, 40, 50]) {
+        const number = `${100_000 + thousands} * 10000 + 1000 * a.n + 100 * b.n + 10 * c.n + d.n`
+        const id =
+          kind.name === 'SQLite'
+            ? `UNHEX(SUBSTR(HEX(id), 1, 22) || (${number}))`
+            : `UNHEX(CONCAT(SUBSTR(HEX(id), 1, 22), ${number}))`
+        await sql(
+          `INSERT INTO mail_act (id, ${names.join(', ')}) SELECT ${id}, ${names.join(', ')} FROM mail_act, ` +
+            `${digits} a, ${digits} b, ${digits} c, ${digits} d WHERE plain_owner_id = ? AND deduplication_key IS NOT NULL`,
+          [owner],
+        )
+      }
+      expect(await sizes()).toEqual([1, 1, 1])
+      await sql('DELETE FROM mail_act WHERE plain_owner_id = ? AND deduplication_key IS NULL', [owner])
+      for (owner of owners) await clean()
+    })
+  })
 })

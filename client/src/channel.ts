@@ -110,7 +110,7 @@ export class ChannelClient<Channel extends AnyChannel> {
     options: KeyedOptions,
     work: (hold: Hold<Channel>) => Promise<Result>,
   ): Promise<Result> {
-    const requestId = `${options.requestId?.slice(0, 95) ?? 'hold'}-${newRequestId()}`
+    const requestId = newRequestId(options.requestId)
     const call: Call = { ...options, requestId, method: 'POST', path: this.at('reserve'), body: reserve }
     const answer = await this.transport.send(call)
     const operation = answer.body as Channel['operation']

@@ -128,7 +128,7 @@ export abstract class Records<One extends object, Update extends object, Changes
 
   /** Did that request make this change? */
   private async wrote(id: number, action: string, requestId: string, options: CallOptions): Promise<boolean> {
-    const { items } = await this.history(id, { pageSize: MAX_ROWS }, { ...options, requestId: undefined }).page()
+    const { items } = await this.history(id, { pageSize: MAX_ROWS }, options).page()
     return items.some((change) => change.requestId === requestId && change.action === action)
   }
 }

@@ -410,6 +410,25 @@ describe('an edit whose answer was lost', () => {
     expect(await rejection(editing('somebody').client.sms.quotas.delete(1))).toMatchObject({ code: 'quota_not_found' })
   })
 
+  it('is told apart from an earlier edit to which its caller gave the same request id', async () => {
+    const changes: object[] = []
+    const network = new TestNetwork(({ method, path, headers }, number) => {
+      if (path.endsWith('/changes')) return json(200, { items: changes, page: 1, page_size: 100 })
+      if (method === 'GET') return json(200, { id: 1, version: 5, total: 1 })
+      // The second edit never arrives, and meanwhile somebody makes version 5.
+      if (number > 1) return number === 2 ? 'broken' : problem(409, 'version_mismatch', { version: 5 })
+      changes.push({ id: 9, quota_id: 1, action: 'update', request_id: headers['x-request-id'] })
+      return json(200, { id: 1, version: 4, total: 5 })
+    })
+    const { quotas } = network.client.mail
+    const options = { requestId: 'inbound-1' }
+    await quotas.update(1, { total: 5, version: 3 }, options)
+    expect(await rejection(quotas.update(1, { total: 9, version: 4 }, options))).toMatchObject({ version: 5 })
+    const ids = network.sent.map(({ headers }) => headers['x-request-id'])
+    expect(ids.slice(0, 3)).toEqual(Array(3).fill(expect.stringMatching(/^inbound-1-[0-9a-f]{32}$/)))
+    expect(new Set(ids.slice(0, 3)).size).toBe(2)
+  })
+
   it('that was refused at once is refused', async () => {
     const network = new TestNetwork(() => problem(409, 'version_mismatch', { version: 4 }))
     expect(await rejection(network.client.mail.quotas.update(1, { version: 3 }))).toMatchObject({ version: 4 })

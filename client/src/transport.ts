@@ -65,7 +65,10 @@ export interface CallOptions {
   readonly timeoutMs?: number | undefined
   /** Overrides the client's. */
   readonly deadlineMs?: number | undefined
-  /** Sent as `X-Request-Id`: 1 to 128 characters of `A-Za-z0-9._-`. Default: generated for the call. */
+  /**
+   * Sent as `X-Request-Id`: 1 to 128 characters of `A-Za-z0-9._-`. Default: generated for the call. Calls that find
+   * their own effect by it (`withHold`, edits, deletes, change sets) add a suffix.
+   */
   readonly requestId?: string | undefined
 }
 
@@ -187,7 +190,8 @@ export class Transport {
     const { key, signal } = call
     if (key !== undefined && !KEY.test(key))
       throw new TypeError('a key is 1 to 255 printable ASCII characters, without blanks around it')
-    const requestId = call.requestId ?? newRequestId()
+    // `confirm` recognizes its effect by this id, and a caller may send one id with several calls.
+    const requestId = (call.confirm ? undefined : call.requestId) ?? newRequestId(call.requestId)
     if (!REQUEST_ID.test(requestId)) throw new TypeError('a request id is 1 to 128 characters of A-Za-z0-9._-')
     const deadline = this.timing.now() + (call.deadlineMs ?? this.deadlineMs)
     const repeatable =
@@ -388,7 +392,9 @@ function queryOf(query: object = {}): string {
   return text && `?${text}`
 }
 
-/** 128 random bits, as 32 hexadecimal digits. Not `crypto.randomUUID`, which pages without TLS lack. */
-export function newRequestId(): string {
-  return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => (byte + 256).toString(16).slice(1)).join('')
+/** 128 random bits, as 32 hexadecimal digits, after a prefix. Not `crypto.randomUUID`, which pages without TLS lack. */
+export function newRequestId(prefix = 'call'): string {
+  return crypto
+    .getRandomValues(new Uint8Array(16))
+    .reduce((id, byte) => id + (byte + 256).toString(16).slice(1), `${prefix.slice(0, 95)}-`)
 }

@@ -28,8 +28,10 @@ import { windowDifference } from './verify-windows.js'
 
 type StoredQuota = settings.StoredQuota
 
-/** The number of owners on a page. */
+/** The maximum number of owners on a page. */
 const OWNERS = 50
+/** The number of plain consumes, and of operations, at which a page ends, unless they are of one owner. */
+const ROWS: Readonly<Record<Dialect, number>> = { mysql: 50_000, sqlite: 10_000 }
 /** The maximum number of quota ids in one statement. */
 const QUOTAS = 500
 /** The number of changes that one statement reads. */
@@ -80,10 +82,35 @@ export class QuotaCheck<Q extends QuotaRow> implements check.Check {
     const rows = await transaction.rows(check.idsAfter(quota, from, 'ownerId', OWNERS), [after])
     const found = rows.map((row) => Number(row['id']))
     const [first = 0] = found
-    const ownerIds = found.filter((ownerId) => ownerId < 0 === first < 0)
+    const ofOneKind = found.filter((ownerId) => ownerId < 0 === first < 0)
+    const end = await this.endOfPage(transaction, first, ofOneKind.at(-1) ?? first)
+    const ownerIds = ofOneKind.filter((ownerId) => ownerId === first || ownerId < end)
     const isLast = found.length < OWNERS && ownerIds.length === found.length
     const findings = ownerIds.length === 0 ? [] : await this.examine(transaction, ownerIds)
     return { what: 'owners', count: ownerIds.length, last: isLast ? undefined : ownerIds.at(-1), findings }
+  }
+
+  /**
+   * Finds the owner before which a page ends, so that its snapshot is short however many acts its owners have. What
+   * groups took is not counted.
+   * @returns Infinity if the page may have all owners up to the last
+   */
+  private async endOfPage(transaction: Transaction, first: number, last: number): Promise<number> {
+    const { act, operation } = this.store
+    const { dialect } = transaction
+    let end = Infinity
+    for (const [from, ownerId, id] of [
+      [act.readBy(dialect, ['plainOwnerId', 'id']), act.column('plainOwnerId'), act.column('id')],
+      [operation.readBy(dialect, ['ownerId', 'id']), operation.column('ownerId'), operation.column('id')],
+    ] as const) {
+      const [row] = await transaction.rows(
+        `SELECT ${ownerId} AS id FROM ${from} WHERE ${ownerId} >= ? AND ${ownerId} <= ? ` +
+          `ORDER BY ${ownerId}, ${id} LIMIT 1 OFFSET ${ROWS[dialect]}`,
+        [first, last],
+      )
+      end = Math.min(end, Number(row?.['id'] ?? Infinity))
+    }
+    return end
   }
 
   /**

@@ -1,6 +1,8 @@
-import { mkdtemp, rename, rm, symlink, writeFile } from 'node:fs/promises'
+import { execFile } from 'node:child_process'
+import { mkdtemp, open, rename, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { promisify } from 'node:util'
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import pino from 'pino'
 import { AccountFile, AccountTable, MAX_PATTERNS } from './account-file.js'
@@ -121,6 +123,31 @@ describe('a file of accounts that changes', () => {
     await rename(join(folder, 'new-link'), link)
     await file.look()
     await file.look()
+    expect(await file.find(sasl('ann'))).toBe(8)
+  })
+
+  it('is the latest, however slowly an earlier one is read', async () => {
+    const [link, slow] = [join(folder, 'link'), join(folder, 'slow')]
+    const linkTo = async (target: string): Promise<void> => {
+      await symlink(target, `${link}.new`)
+      await rename(`${link}.new`, link)
+    }
+    await linkTo(path)
+    const file = await AccountFile.open(link, copy(), log)
+    file.close()
+    await promisify(execFile)('mkfifo', [slow])
+    await linkTo(slow)
+    const looks = [file.look(true)]
+    // Opens when it is being read.
+    const writer = await open(slow, 'w')
+    await writeFile(path, 'ann 8\n')
+    await linkTo(path)
+    looks.push(file.look(true))
+    // As long as a look takes that does not wait for the first one.
+    ;(await AccountFile.open(link, join(folder, 'other-copy'), log)).close()
+    await writer.writeFile('ann 70\n')
+    await writer.close()
+    await Promise.all(looks)
     expect(await file.find(sasl('ann'))).toBe(8)
   })
 

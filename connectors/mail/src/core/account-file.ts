@@ -106,6 +106,7 @@ export class AccountFile implements Accounts {
   private seen: string | undefined
   private decided: string | undefined
   private isStale = false
+  private looking: Promise<void> = Promise.resolve()
   private table = new AccountTable()
 
   private constructor(
@@ -150,8 +151,15 @@ export class AccountFile implements Accounts {
     clearInterval(this.timer)
   }
 
-  /** @param atOnce without a second check: the caller has finished writing the file */
-  async look(atOnce = false): Promise<void> {
+  /**
+   * Looks one after the other: a slow one would put an older file into force again.
+   * @param atOnce without a second check: the caller has finished writing the file
+   */
+  look(atOnce = false): Promise<void> {
+    return (this.looking = this.looking.then(() => this.lookNow(atOnce)))
+  }
+
+  private async lookNow(atOnce: boolean): Promise<void> {
     const state = await stateOf(this.path)
     const settled = atOnce || state === this.seen
     this.seen = state

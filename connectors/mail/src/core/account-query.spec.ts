@@ -93,6 +93,25 @@ describe('accounts that are asked for', () => {
     await expect(accounts.find(payer('ann'))).rejects.toThrow('away')
   })
 
+  it('does not keep an answer that was asked for before the cache was cleared', async () => {
+    let [account, answer] = [7, (): void => undefined]
+    const place = source(() => new Promise((resolve) => (answer = () => resolve([account]))))
+    const accounts = new AccountQuery(place, 60_000, () => 0)
+    const find = async (): Promise<number | undefined> => {
+      const found = accounts.find(payer('ann'))
+      answer()
+      return found
+    }
+    const early = accounts.find(payer('ann'))
+    accounts.forget()
+    answer()
+    expect(await early).toBe(7)
+    account = 70
+    expect(await find()).toBe(70)
+    account = 700
+    expect(await find()).toBe(70)
+  })
+
   it('keeps 10,000 answers, and asks 1,000 questions at a time', async () => {
     const place = source(() => [7])
     const accounts = new AccountQuery(place, 60_000)

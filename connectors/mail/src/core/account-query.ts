@@ -31,7 +31,7 @@ export interface AccountSource {
 /** The accounts of a source, whose answers are cached. */
 export class AccountQuery implements Accounts {
   /** Oldest first. */
-  private readonly cache = new Map<string, { readonly account: number | undefined; readonly until: number }>()
+  private cache = new Map<string, { readonly account: number | undefined; readonly until: number }>()
   private atOnce = 0
 
   /**
@@ -47,19 +47,21 @@ export class AccountQuery implements Accounts {
   async find({ name }: Payer): Promise<number | undefined> {
     // PostgreSQL takes no NUL; no login has one.
     if (name === '' || name.length > MAX_SENDER_LENGTH || name.includes('\0')) return undefined
-    const cached = this.cache.get(name)
+    // An answer that was asked for before `forget` goes into the cache of that time.
+    const { cache } = this
+    const cached = cache.get(name)
     if (cached !== undefined && cached.until > this.now()) return cached.account
     const account = await this.ask(name)
-    this.cache.delete(name)
-    this.cache.set(name, { account, until: this.now() + this.cacheMs })
-    const [oldest] = this.cache.keys()
-    if (this.cache.size > MAX_CACHED && oldest !== undefined) this.cache.delete(oldest)
+    cache.delete(name)
+    cache.set(name, { account, until: this.now() + this.cacheMs })
+    const [oldest] = cache.keys()
+    if (cache.size > MAX_CACHED && oldest !== undefined) cache.delete(oldest)
     return account
   }
 
   /** Clears the cache. */
   forget(): void {
-    this.cache.clear()
+    this.cache = new Map()
   }
 
   /** A source that does not answer is not waited for. */

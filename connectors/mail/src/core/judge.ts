@@ -165,6 +165,9 @@ export class Judge {
       case 'contradiction':
         // Always deferred, whatever the setting `unreachable` says: a message must not pass as the charge of another.
         return { ...unreachable('defer', this.rules), reason: 'contradiction' }
+      case 'too_many':
+        // Likewise: what passes during an outage must not pass without a charge whenever somebody invents accounts.
+        return { ...unreachable('defer', this.rules), reason: 'unreachable', error: outcome.error }
       case 'unknown':
         return { ...unreachable(this.rules.unreachable, this.rules), reason: 'unreachable', error: outcome.error }
     }

@@ -8,6 +8,8 @@ import { Malformed } from './question.js'
 
 /** The maximum time for a part to arrive, from its first byte. */
 const ARRIVE_WITHIN_MS = 10_000
+/** How long a client that ends may take no byte of its last answers. */
+const FLUSH_WITHIN_MS = 1_000
 
 /** The address to listen on: a port, or a Unix socket. */
 export type Address = { readonly host: string; readonly port: number } | { readonly path: string }
@@ -63,7 +65,9 @@ export abstract class PartConnection<Part> implements Connection {
   /** `end` alone is not enough: Postfix checks a connection only when it has a question. */
   finish(): void {
     this.finishing = true
-    if (!this.busy) this.socket.destroySoon()
+    if (this.busy) return
+    this.socket.setTimeout(FLUSH_WITHIN_MS)
+    this.socket.destroySoon()
   }
 
   /** Closes without an answer. */
@@ -74,6 +78,8 @@ export abstract class PartConnection<Part> implements Connection {
   }
 
   private read(chunk: Buffer): void {
+    // A client that asks on would never let it end.
+    if (this.finishing) return
     let parts: Part[]
     try {
       parts = this.reader.read(chunk)

@@ -26,6 +26,8 @@ export type Outcome =
   | { readonly kind: 'no_quota' }
   /** The message was charged already, with other recipients or to another account. */
   | { readonly kind: 'contradiction' }
+  /** The service takes no more new owners within the hour. */
+  | { readonly kind: 'too_many'; readonly error: string }
   /** No decisive answer; `doubt`: the charge may have been made nevertheless. */
   | { readonly kind: 'unknown'; readonly doubt: boolean; readonly error: string }
 
@@ -97,8 +99,9 @@ export class Spending {
         return { kind: 'exceeded', remaining: error.remaining, refillsAt: error.refillsAt }
       if (isProblem(error, 'no_active_quota')) return { kind: 'no_quota' }
       if (isProblem(error, 'idempotency_key_reused')) return { kind: 'contradiction' }
-      const doubt = this.doubtful.get(requestId) === true
-      return { kind: 'unknown', doubt, error: `${wordsOf(error)} (request ${requestId})` }
+      const words = `${wordsOf(error)} (request ${requestId})`
+      if (isProblem(error, 'too_many_new_owners')) return { kind: 'too_many', error: words }
+      return { kind: 'unknown', doubt: this.doubtful.get(requestId) === true, error: words }
     } finally {
       this.doubtful.delete(requestId)
       const [next] = this.waiting
