@@ -456,12 +456,12 @@ describe('the connector', () => {
   })
 
   it('ends beside a client that asks on and on', async () => {
-    await total(11, 1_000)
+    await total(23, 1_000)
     const slow = await Detour.start(service.url)
     slow.delayMs = 500
     const ending = await Connector.start(settings({ QUOTA_URL: slow.url }))
     const { socket } = PolicyClient.to(ending.port)
-    const asking = setInterval(() => socket.write(questionText(message(11, 1))), 50)
+    const asking = setInterval(() => socket.write(questionText(message(23, 1))), 50)
     opened(() => clearInterval(asking))
     while (!slow.paths.includes('/api/v1/quotas/usage/consume')) await sleep(10)
     ending.signal('SIGTERM')
