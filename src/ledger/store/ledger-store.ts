@@ -324,14 +324,19 @@ export class LedgerStore<Q extends QuotaRow> {
   }
 
   /**
-   * Takes only the owners' locks, in id order. On SQLite the transaction already holds the only write lock.
+   * Takes only the locks of owners, in id order, then those of groups, as every transaction does. On SQLite the
+   * transaction already holds the only write lock.
    * @returns the locked owners: those that have a row
    */
   async lockOwners(transaction: Transaction, ownerIds: readonly number[]): Promise<number[]> {
-    if (ownerIds.length === 0) return []
     const lock = transaction.dialect === 'sqlite' ? '' : 'FOR UPDATE'
-    const { sql, values } = this.ownerRows(transaction.dialect, ownerIds, lock)
-    return (await transaction.rows(sql, values)).map((row) => Number(row['id']))
+    const locked: number[] = []
+    for (const ids of [ownerIds.filter((id) => id > 0), ownerIds.filter((id) => id < 0)]) {
+      if (ids.length === 0) continue
+      const { sql, values } = this.ownerRows(transaction.dialect, ids, lock)
+      for (const row of await transaction.rows(sql, values)) locked.push(Number(row['id']))
+    }
+    return locked
   }
 
   /** The owners that have a lock row, locked or not. */

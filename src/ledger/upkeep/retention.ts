@@ -80,17 +80,8 @@ export class Retention<Q extends QuotaRow> {
     if (roots.length + edits.length === 0) return { removed: 0, last }
     const removed = await this.transactions.write(async (transaction) => {
       const ownerIds = [...new Set([...roots, ...edits].map(({ ownerId }) => ownerId))]
-      // An owner without a row cannot be locked; the next create or consume creates it. Groups come after owners.
-      const locked = new Set([
-        ...(await this.store.lockOwners(
-          transaction,
-          ownerIds.filter((id) => id > 0),
-        )),
-        ...(await this.store.lockOwners(
-          transaction,
-          ownerIds.filter((id) => id < 0),
-        )),
-      ])
+      // An owner without a row cannot be locked; the next create or consume creates it.
+      const locked = new Set(await this.store.lockOwners(transaction, ownerIds))
       const { foldedTo } = await this.totals.lockState(transaction)
       const cutoff = Math.min(before, await this.confirmedCutoff(transaction, days))
       // A group that shares no quota has no row, and needs none: what is done to its settings changes no more.

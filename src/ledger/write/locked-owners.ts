@@ -75,6 +75,7 @@ export class LockedOwners {
     }
     return longest / 1000
   }
+
   private nameOf(ownerId: number): string {
     const groupId = groupOf(ownerId)
     const { field, channel } = this.who
