@@ -138,8 +138,17 @@ onServer('one locked owner', () => {
     expect((await instance.post(`${groups}/${group}/members`, { account_ids: [900] })).status).toBe(200)
     const release = await locked(`SELECT * FROM mail_owner WHERE owner_id = ${-group} FOR UPDATE`)
     try {
-      expect((await consume(900)).status).toBe(503)
+      const first = consume(900)
+      const isCounted = async (): Promise<boolean> =>
+        /quota_owner_locked_seconds\{channel="mail"\} [1-9]/.test((await instance.get('/metrics')).text)
+      for (let tries = 0; tries < 100 && !(await isCounted()); tries += 1) await sleep(100)
+      // More than may wait for one member: some are refused at once.
+      const items = times(1_000).map((n) => ({ account_id: 900, amount: 1, idempotency_key: `later ${n}` }))
+      const later = await instance.post(`${MAIL.usage}/consume/batch`, { items })
+      expect([later.status, bodyOf(later).detail]).toEqual([503, expect.stringContaining('keeps this owner locked')])
+      expect((await first).status).toBe(503)
       await logged(new RegExp(`group ${group} of mail has been kept locked by another session`))
+      expect(instance.log).not.toContain('account_id 900')
     } finally {
       await release()
     }

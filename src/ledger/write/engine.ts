@@ -152,8 +152,8 @@ export class Engine<Q extends QuotaRow> {
   private readonly lanes: readonly Lane[]
   /** For owners that another session keeps locked: takes the free locks, and waits for none. */
   private readonly lockedLane: Lane
-  /** The number of requests that wait in it, by owner. */
-  private readonly waitingByLockedOwner = new Map<number, number>()
+  /** Those that wait in it, by owner. */
+  private readonly waitingByLockedOwner = new Map<number, { readonly lockedId: number; count: number }>()
   /** The lane of each owner with requests that wait or are at the database. */
   private readonly inLane = new Map<number, { readonly lane: Lane; count: number }>()
   private readonly knownOwners = new Set<number>()
@@ -277,10 +277,10 @@ export class Engine<Q extends QuotaRow> {
     return new Promise((resolve, reject) => {
       const { callerId: caller, ownerId } = request
       if (this.closed) throw new Unavailable('draining')
-      const waitingForOwner = this.waitingByLockedOwner.get(ownerId)
-      const lane = waitingForOwner === undefined ? laneOf() : this.lockedLane
+      const before = this.waitingByLockedOwner.get(ownerId)
+      const lane = before === undefined ? laneOf() : this.lockedLane
       if (lane.isFullFor(caller)) throw new Unavailable('queue_full')
-      if (waitingForOwner !== undefined && waitingForOwner >= MAX_LOCKED_OUT_OF_ONE) throw this.ownerLocked(ownerId)
+      if (before !== undefined && before.count >= MAX_LOCKED_OUT_OF_ONE) throw this.ownerLocked(before.lockedId)
       const waiting: Waiting = {
         request,
         since: performance.now(),
@@ -291,7 +291,7 @@ export class Engine<Q extends QuotaRow> {
         reject,
       }
       this.waitingCount += 1
-      if (lane === this.lockedLane) this.putAside(waiting)
+      if (before !== undefined) this.putAside(waiting, before.lockedId)
       // A background request does not move its owner's other requests to the background lane.
       else if (lane === this.background) lane.push(waiting)
       else this.join(lane, waiting)
@@ -425,10 +425,12 @@ export class Engine<Q extends QuotaRow> {
       this.leaveLane(waiting)
       waiting.lockedOutUntil = now + LOCKED_OUT_PATIENCE_MS
       this.lockedOwners.found(lockedId)
-      this.waitingByLockedOwner.set(ownerId, (this.waitingByLockedOwner.get(ownerId) ?? 0) + 1)
+      const before = this.waitingByLockedOwner.get(ownerId)
+      if (before === undefined) this.waitingByLockedOwner.set(ownerId, { lockedId, count: 1 })
+      else before.count += 1
     }
-    const others = (this.waitingByLockedOwner.get(ownerId) ?? 0) - 1
-    if (now < waiting.lockedOutUntil && others < MAX_LOCKED_OUT_OF_ONE) this.lockedLane.push(waiting)
+    const count = this.waitingByLockedOwner.get(ownerId)?.count ?? 0
+    if (now < waiting.lockedOutUntil && count <= MAX_LOCKED_OUT_OF_ONE) this.lockedLane.push(waiting)
     else this.refuse(waiting, this.ownerLocked(lockedId))
   }
 
@@ -450,7 +452,9 @@ export class Engine<Q extends QuotaRow> {
     const { ownerId } = waiting.request
     this.waitingCount -= 1
     this.leaveLane(waiting)
-    if (waiting.lockedOutUntil !== undefined) countDown(this.waitingByLockedOwner, ownerId)
+    if (waiting.lockedOutUntil === undefined) return
+    const locked = this.waitingByLockedOwner.get(ownerId)
+    if (locked !== undefined && (locked.count -= 1) === 0) this.waitingByLockedOwner.delete(ownerId)
   }
 
   private join(lane: Lane, waiting: Waiting): void {
@@ -1053,10 +1057,4 @@ function namedBy(
     else if (command.kind !== 'sweep' && command.kind !== 'follow') actIds.push(request.id)
   }
   return { deduplicationKeys: [...deduplicationKeys], actIds, operationIds: [...operationIds], quotaIds: [...quotaIds] }
-}
-
-function countDown<K>(counts: Map<K, number>, key: K): void {
-  const left = (counts.get(key) ?? 0) - 1
-  if (left > 0) counts.set(key, left)
-  else counts.delete(key)
 }
