@@ -83,8 +83,11 @@ export class WebhookStore {
     return row === undefined ? undefined : webhook.decode(row)
   }
 
-  /** Endpoints with the heads of their queues, by name, in one statement. */
-  async views(transaction: Transaction, names: readonly string[]): Promise<ReadonlyMap<string, EndpointView>> {
+  /**
+   * Endpoints with the heads of their queues, by name, in one statement: of one moment.
+   * @param names of some; absent: every present and former endpoint
+   */
+  async views(transaction: Transaction, names?: readonly string[]): Promise<ReadonlyMap<string, EndpointView>> {
     const { delivery, webhook } = this
     const heads = delivery.part(['at', 'nextAt'])
     const first = (property: 'at' | 'nextAt'): string =>
@@ -93,7 +96,8 @@ export class WebhookStore {
       `ORDER BY d.${delivery.column(property)} LIMIT 1) AS ${delivery.column(property)}`
     const rows = await transaction.rows(
       `SELECT ${webhook.columnsOf('w')}, ${first('at')}, ${first('nextAt')} FROM ${webhook.table} w ` +
-        `WHERE w.${webhook.column('name')} IN (${placeholders(names)})`,
+        (names === undefined ? '' : `WHERE w.${webhook.column('name')} IN (${placeholders(names)}) `) +
+        `ORDER BY w.${webhook.column('name')}`,
       names,
     )
     const views = rows.map((found): EndpointView => {

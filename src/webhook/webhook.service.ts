@@ -2,12 +2,12 @@ import { Injectable } from '@nestjs/common'
 import { EventFeeds } from '../channel-api/event-feeds.js'
 import { Clock } from '../common/clock.js'
 import type { WebhookEndpoint } from '../config/webhook-endpoints.js'
-import { type Transaction, TransactionRunner } from '../database/transaction-runner.js'
+import { TransactionRunner } from '../database/transaction-runner.js'
 import { ServiceError, Unavailable } from '../common/service-error.js'
 import { formatInstant, MAX_INSTANT, parseInstant } from '../common/instant.js'
 import { testMessage } from './message.js'
 import { send } from './sender.js'
-import { nextReplay, progressOf } from './webhook-store.js'
+import { type EndpointView, nextReplay, progressOf } from './webhook-store.js'
 import type { ReplayDto, TestedDto, WebhookDto } from './webhook.dto.js'
 import type { WebhookRow } from './webhook.entity.js'
 import { Webhooks } from './webhooks.js'
@@ -28,11 +28,8 @@ export class WebhookService {
   /** Every present and former endpoint, by name. @param principalId the principal whose turn it takes */
   async list(principalId: string): Promise<WebhookDto[]> {
     const { store } = this.webhooks
-    return this.transactions.readsOf(principalId).read(async (transaction) => {
-      const items: WebhookDto[] = []
-      for (const row of await store.all(transaction)) items.push(await this.shown(transaction, row))
-      return items
-    })
+    const views = await this.transactions.readsOf(principalId).read(async (transaction) => store.views(transaction))
+    return [...views.values()].map((view) => this.shown(view))
   }
 
   /** Sends one test message now. */
@@ -53,7 +50,7 @@ export class WebhookService {
       // Events committed before do not count as later ones.
       for (const feed of this.feeds.all.values()) await feed.number()
     }
-    const shown = await this.transactions.write(async (transaction) => {
+    const views = await this.transactions.write(async (transaction) => {
       const row = await store.one(transaction, name, true)
       if (row === undefined) throw notFound(name)
       if (row.state === 'removed') throw disabled(row)
@@ -62,10 +59,12 @@ export class WebhookService {
         row.progress = await registry.present(transaction)
         await store.save(transaction, row)
       }
-      return this.shown(transaction, row)
+      return store.views(transaction, [name])
     })
     this.webhooks.wake()
-    return shown
+    const view = views.get(name)
+    if (view === undefined) throw notFound(name)
+    return this.shown(view)
   }
 
   /** Has the events of a period sent again. @returns their number */
@@ -124,9 +123,8 @@ export class WebhookService {
     return endpoint
   }
 
-  private async shown(transaction: Transaction, row: WebhookRow): Promise<WebhookDto> {
+  private shown({ row, oldestAt }: EndpointView): WebhookDto {
     const endpoint = this.webhooks.registry.mine.get(row.name)
-    const oldest = row.state === 'active' ? await this.webhooks.store.oldest(transaction, row.name) : undefined
     return {
       name: row.name,
       kind: endpoint?.kind ?? null,
@@ -137,7 +135,7 @@ export class WebhookService {
       delivered: row.delivered,
       failed: row.failed,
       waiting: row.waiting,
-      oldest_waiting_at: oldest === undefined ? null : formatInstant(oldest.at),
+      oldest_waiting_at: row.state !== 'active' || oldestAt === null ? null : formatInstant(oldestAt),
       last_attempt:
         row.attemptAt === null
           ? null
