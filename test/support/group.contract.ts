@@ -722,6 +722,8 @@ export function groupContract(api: ChannelApi, app: () => TestApp): void {
       expect(await series(`quota_id=${mine.id}`)).toEqual([3, 0])
       expect(await series(`${api.owner}=${one}`)).toEqual([5, 1])
       expect(await series(`${api.owner}=${two}`)).toEqual([9, 0])
+      // Nobody has a count of it yet.
+      expect(await series(`quota_id=${(await shared(group.id, { per: 'member' })).id}`)).toEqual([0, 0])
     })
 
     it('is who its members are, and who of them was refused', async () => {
