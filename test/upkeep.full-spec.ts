@@ -523,6 +523,26 @@ forEveryChannel('upkeep', (kind, channels) => {
     expect(upkeep.foldLagMs).toBe(LAG * 1_000)
   })
 
+  it('shows usage while the time is in doubt, also what was not added up for hours', async () => {
+    app.clock.set('2027-07-09T10:00:00.000Z')
+    await create(10_000)
+    for (let n = 0; n < 2; n += 1) {
+      const items = Array.from({ length: 1_000 }, () => ({
+        account_id: owner,
+        amount: 1,
+        idempotency_key: `k${fresh()}`,
+      }))
+      bodyOf(200, await app.post(`${MAIL_API.usage}/consume/batch`, { items }))
+    }
+    app.clock.steadyMs = STEADY_MS - 1
+    try {
+      app.clock.pass(5 * 3_600)
+      expect((await series(`account_id=${owner}&from=2027-07-09T00:00:00Z`))[0]?.charged).toBe(2_000)
+    } finally {
+      app.clock.steadyMs = Infinity
+    }
+  })
+
   it('concludes nothing permanently while the time is in doubt', async () => {
     app.clock.set('2027-07-10T10:00:00.000Z')
     const { id } = await create(100, { expire_at: app.clock.after(60) })

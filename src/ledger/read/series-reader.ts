@@ -136,7 +136,7 @@ export class SeriesReader<Q extends QuotaRow> {
       const more = await this.totals.fold()
       // Acts that cannot be added now, for example while the time is in doubt, are read from the ledger, unless there
       // are too many.
-      if (!more && (this.clock.steady || !(await this.totals.isStepBehind()))) break
+      if (!more && (this.clock.steady || !(await this.totals.isFarBehind()))) break
       if (!more || performance.now() > deadline) throw new Unavailable('totals_behind')
     }
   }

@@ -11,6 +11,8 @@ import { summed, TotalsStore } from './totals-store.js'
 
 /** The number of acts per step: in a larger step, more acts belong to one quota and share one row. */
 const STEP = { mysql: 50_000, sqlite: 1_000 } as const
+/** About the acts of the time that a reader always adds up (`SeriesReader`), where they are many. */
+const STEPS_READ = 10
 /** The maximum lag of the totals if there are fewer acts than one step. */
 export const LAZY_MS = 300_000
 
@@ -42,9 +44,9 @@ export class TotalsUpdater<Q extends QuotaRow> {
     return first === undefined ? undefined : instantOfId(first)
   }
 
-  /** Are at least as many acts outside the totals as one step adds? */
-  async isStepBehind(): Promise<boolean> {
-    return (await this.nthBehind(STEP[this.transactions.dialect])) !== undefined
+  /** Are more acts outside the totals than a reader adds up while the time is in doubt, for a minute after a start? */
+  async isFarBehind(): Promise<boolean> {
+    return (await this.nthBehind(STEPS_READ * STEP[this.transactions.dialect])) !== undefined
   }
 
   /**
