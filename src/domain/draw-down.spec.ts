@@ -66,6 +66,8 @@ describe('the draw-down order', () => {
     expect(expiresFirstAt(quota({ cycleEndsAt: 9 }))).toBe(9)
     expect(expiresFirstAt(quota({ cycleEndsAt: null, expireAt: 5 }))).toBe(5)
     expect(expiresFirstAt(quota({ cycleEndsAt: null }))).toBe(MAX_INSTANT)
+    // A member's count ends with what it follows.
+    expect(expiresFirstAt(quota({ cycleEndsAt: 9, expireAt: 7, followedEndsAt: 5 }))).toBe(5)
   })
 
   it('has the quota whose units are lost sooner first, then the older one, then the smaller id', () => {

@@ -1,5 +1,5 @@
 import { type Instant, MAX_INSTANT } from '../common/instant.js'
-import { type QuotaState, remaining } from './quota.js'
+import { endOf, type QuotaState, remaining } from './quota.js'
 
 /** The part of an operation that one quota paid, and in which of its cycles (contract, §1). */
 export interface Allocation {
@@ -9,9 +9,12 @@ export interface Allocation {
   amount: number
 }
 
-/** The time at which the quota's remaining units are lost: the earlier of its next reset and its end. */
+/**
+ * The time at which the quota's remaining units are lost: the earlier of its next reset and its end, which for a
+ * member's count is at the latest that of the quota that it follows.
+ */
 export function expiresFirstAt(quota: QuotaState): Instant {
-  return Math.min(quota.cycleEndsAt ?? MAX_INSTANT, quota.expireAt ?? MAX_INSTANT)
+  return Math.min(quota.cycleEndsAt ?? MAX_INSTANT, endOf(quota) ?? MAX_INSTANT)
 }
 
 /**
