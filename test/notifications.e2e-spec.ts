@@ -230,7 +230,7 @@ onEveryStore('mail and chat', (kind) => {
     const { headers, body } = parsed(digest?.text ?? '')
     expect(headers.get('Date')).toBe(new Date(Date.parse(at) + HOUR * 1000).toUTCString().replace('GMT', '+0000'))
     const [oldest] = bodyOf(200, await app.get(`/api/v1/quotas/events?quota_id=${ids[0]}`)).items
-    expect(headers.get('Message-ID')).toBe(`<${oldest.id}.${name}@example.org>`)
+    expect(headers.get('Message-ID')).toBe(`<${oldest.id}.57.${name}@example.org>`)
     const lines = body.split('\n').filter((line) => line.startsWith('• '))
     expect(lines).toHaveLength(50)
     expect(lines[0]).toContain(`100 % of quota ${ids[1]} used, 10 of 10`)
@@ -258,6 +258,28 @@ onEveryStore('mail and chat', (kind) => {
         .map(({ text }) => text)
         .sort(),
     )
+  })
+
+  it('replays into digests what waits in none, and part of a digest as another message', async () => {
+    clock.set(Math.ceil((clock.now() + 1) / (HOUR * 1000)) * HOUR * 1000)
+    const { name, to } = await mail({ digest: 'hourly', types: ['quota.created'] })
+    const [address = ''] = to
+    const from = clock.after(0)
+    await hooks.happen(3)
+    await hooks.settled(name, { waiting: 3 })
+    expect(bodyOf(202, await hooks.does(name, 'replay', { from }))).toEqual({ events: 3 })
+    await hooks.settled(name, { waiting: 3 })
+    clock.pass(60)
+    const later = clock.after(0)
+    await hooks.happen(1)
+    await hooks.settled(name, { waiting: 4 })
+    clock.pass(HOUR)
+    await hooks.settled(name, { waiting: 0, delivered: 4 })
+    expect(bodyOf(202, await hooks.does(name, 'replay', { from, to: later }))).toEqual({ events: 3 })
+    await hooks.settled(name, { waiting: 0, delivered: 7 })
+    const ids = server.to(address).map(({ text }) => parsed(text).headers.get('Message-ID'))
+    expect(new Set(ids).size).toBe(2)
+    expect(ids).toHaveLength(2)
   })
 
   it('gives up what was collected for people if the endpoint has become a program', async () => {

@@ -49,7 +49,8 @@ describe('a digest', () => {
           for (const from of [...all.keys()].filter((n) => n % step === 0).reverse())
             collected = collect(collected, all.slice(from, from + step))
           const worst = [...all].sort((a, b) => a.weight - b.weight || byTime(a, b)).slice(0, MAX_DIGEST_LINES)
-          expect(collected).toEqual({ count: all.length, first: [...all].sort(byTime)[0], worst })
+          const inOrder = [...all].sort(byTime)
+          expect(collected).toEqual({ count: all.length, first: inOrder[0], last: inOrder.at(-1), worst })
         },
       ),
     )

@@ -53,19 +53,26 @@ export function byTime(a: Ranked, b: Ranked): number {
 /** What a digest has collected. Its size is bounded, however many events there are. */
 export interface Collected {
   readonly count: number
-  /** The earliest event. */
+  /** The earliest event, and the latest one. */
   readonly first: Ranked
+  readonly last: Ranked
   /** The worst ones, the worst first. */
   readonly worst: readonly Ranked[]
 }
 
 /** Adds events to what was collected, in any order. @param events at least one */
 export function collect(known: Collected | undefined, events: readonly Ranked[]): Collected {
-  const all = [...(known === undefined ? [] : [known.first, ...known.worst]), ...events]
+  const all = [...(known === undefined ? [] : [known.first, known.last]), ...events]
   const ranked = [...(known?.worst ?? []), ...events].sort((a, b) => a.weight - b.weight || byTime(a, b))
   return {
     count: (known?.count ?? 0) + events.length,
     first: all.reduce((first, one) => (byTime(one, first) < 0 ? one : first)),
+    last: all.reduce((last, one) => (byTime(one, last) > 0 ? one : last)),
     worst: ranked.slice(0, MAX_DIGEST_LINES),
   }
+}
+
+/** May an event be among those that were collected? All of its period are that are between the first and the last. */
+export function isCollected({ first, last }: Collected, event: Ranked): boolean {
+  return byTime(first, event) <= 0 && byTime(event, last) <= 0
 }

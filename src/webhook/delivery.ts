@@ -5,7 +5,7 @@ import { leaseFor } from '../database/lease.js'
 import { PeriodicTask } from '../common/periodic-task.js'
 import type { SharedReads } from '../database/shared-reads.js'
 import type { Transaction, TransactionRunner } from '../database/transaction-runner.js'
-import { digestPeriod, weightOf } from '../domain/digest.js'
+import { type Collected, digestPeriod, isCollected, weightOf } from '../domain/digest.js'
 import { digestMessageOf, messageOf, type WebhookMessage } from './message.js'
 import type { EventPlace } from '../ledger/feed/event-reader.js'
 import { groupBy } from '../ledger/rows/group-by.js'
@@ -293,9 +293,21 @@ export class Delivery {
     )
     // An event that comes late joins the next digest.
     const ends = groupBy(ranked, ({ at }) => digestPeriod(digest, timeZone, Math.max(at, closed)).end)
-    for (const [end, events] of ends)
-      await store.collect(transaction, this.name, digestPosition(end, replayId), events, end + COMPLETE_AFTER_MS)
-    return places.length
+    let queued = 0
+    for (const [end, events] of ends) {
+      const position = digestPosition(end, replayId)
+      const others = replayId === 0 ? [] : await this.othersAt(transaction, end, position)
+      const added = events.filter((event) => !others.some((other) => isCollected(other, event)))
+      queued += added.length
+      if (added.length > 0) await store.collect(transaction, this.name, position, added, end + COMPLETE_AFTER_MS)
+    }
+    return queued
+  }
+
+  /** What other digests of a period have collected: a replay does not send what waits there. */
+  private async othersAt(transaction: Transaction, end: Instant, position: number): Promise<Collected[]> {
+    const digests = await this.parts.store.digestsAt(transaction, this.name, end)
+    return digests.filter((one) => one.position !== position).flatMap((one) => digestOf(one) ?? [])
   }
 
   private isBehind({ channels }: WebhookEndpoint, { lastPositions }: TurnView): boolean {

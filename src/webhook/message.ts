@@ -6,7 +6,7 @@ import { type ChannelEvent, digestText, type Text, testText, textOf, type TextSt
 
 /** A message to an endpoint. Its text is the same at each attempt. */
 export interface WebhookMessage {
-  /** The event's id. Of a digest, that of its first event. */
+  /** The event's id. Of a digest, that of its first event, with the number of events: another one may begin with it. */
   readonly id: string
   /** When it happened. Of a digest, the end of its period. */
   readonly at: Instant
@@ -36,7 +36,7 @@ export function digestMessageOf(
   endpoint: WebhookEndpoint,
   { id, worst, count, end }: { id: string; worst: readonly ChannelEvent[]; count: number; end: Instant },
 ): WebhookMessage {
-  return message(endpoint, id, end, () => digestText(worst, count, end, styleOf(endpoint)))
+  return message(endpoint, `${id}.${count}`, end, () => digestText(worst, count, end, styleOf(endpoint)))
 }
 
 /** The message of a test. */

@@ -199,6 +199,18 @@ export class WebhookStore {
     for (const { sql, values } of delivery.inserts([row], transaction)) await transaction.later(sql, values)
   }
 
+  /** The digests that wait for the end of a period, also those of replays. */
+  async digestsAt(transaction: Transaction, name: string, end: Instant): Promise<WebhookDeliveryRow[]> {
+    const { delivery } = this
+    const position = delivery.column('position')
+    return this.deliveries(
+      transaction,
+      `${delivery.readByKey(transaction.dialect)} WHERE ${delivery.column('name')} = ? AND ${delivery.column('channel')} = ? ` +
+        `AND ${position} >= ? AND ${position} <= ?`,
+      [name, DIGEST_CHANNEL, digestPosition(end, 0), digestPosition(end, MAX_REPLAY_ID)],
+    )
+  }
+
   /** Due deliveries, the longest due first. */
   async due(transaction: Transaction, name: string, now: Instant, limit: number): Promise<WebhookDeliveryRow[]> {
     const { delivery } = this
