@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect } from '@jest/globals'
+import type { Response } from 'supertest'
 import { DataSource } from 'typeorm'
 import { hashOf, newToken } from '../src/auth/token.js'
 import { Erasure } from '../src/change-set/erasure.js'
@@ -145,6 +146,20 @@ forEveryChannel('forgetting an owner', (kind, channels) => {
       const followed = await made({ ...shared, total: 20, group_id: group.id, per: 'member', label: `Each ${n}` })
       bodyOf(200, await app.post(`${api.quotas}/groups/${group.id}/members`, { [`${api.owner}s`]: [OWNER, other] }))
 
+      // It leaves and comes back, once from another group: calls about it alone.
+      const away = bodyOf(201, await app.post(`${api.quotas}/groups`, { name: `away ${n}` }))
+      const membersOf = ({ id }: Body): string => `${api.quotas}/groups/${id}/members`
+      const join = async (where: Body, place: string): Promise<Response> =>
+        app.post(membersOf(where), { [`${api.owner}s`]: [OWNER] }, sent(place))
+      const left = { headers: { 'X-Request-Id': requestId('left') } }
+      expect((await app.delete(`${membersOf(group)}/${OWNER}`, left)).status).toBe(204)
+      for (const [where, place] of [
+        [away, 'added'],
+        [group, 'moved'],
+        [group, 'unchanged'],
+      ] as const)
+        bodyOf(200, await join(where, place))
+
       // Usage: plain, split over quotas, held, committed, refunded and refused; in a batch, and by the owner itself.
       const plain = bodyOf(200, await spend(api.consume, other, 1, `other-${n}`))
       const first = bodyOf(200, await spend(api.consume, OWNER, 60, key('consume'), sent('consume')))
@@ -213,7 +228,19 @@ forEveryChannel('forgetting an owner', (kind, channels) => {
         `UPDATE ${api.channel}_owner SET brought_by = '${OWNER}', brought_at = NULL WHERE owner_id = ${other}`,
       )
 
-      const keys = ['create', 'consume', 'reserve', 'open', 'refund', 'batch', 'itself', 'reset'].map(key)
+      const keys = [
+        'create',
+        'consume',
+        'reserve',
+        'open',
+        'refund',
+        'batch',
+        'itself',
+        'reset',
+        'added',
+        'moved',
+        'unchanged',
+      ].map(key)
       const hashes = [...keys, setKey].flatMap((one) =>
         ['admin', String(OWNER)].map((name) => deduplicationKeyFor(name, one)),
       )
@@ -285,6 +312,7 @@ forEveryChannel('forgetting an owner', (kind, channels) => {
       const again = await spend(api.consume, OWNER, 60, key('consume'), sent('consume'))
       expect([again.status, again.headers['idempotency-replayed']]).toEqual([200, undefined])
       expect(again.body.id).not.toBe(first.id)
+      expect((await join(group, 'unchanged')).headers['idempotency-replayed']).toBeUndefined()
       const repeated = await commit()
       expect([repeated.status, repeated.text, repeated.headers['idempotency-replayed']]).toEqual([
         200,

@@ -16,6 +16,13 @@ import type { LockedOwner } from '../store/ledger-store.js'
 import type { WorkingSet } from '../store/working-set.js'
 import { actOf, changeOf } from './judge.js'
 
+/** What a change of a group's members did, as its history shows it: ids of owners; of moved ones, the group before. */
+export interface MembersChanged {
+  readonly added?: readonly number[]
+  readonly moved?: readonly (readonly [ownerId: number, from: number])[]
+  readonly removed?: readonly number[]
+}
+
 type Of<K extends GroupCommand['kind']> = Extract<GroupCommand, { kind: K }>
 
 /**
@@ -224,7 +231,7 @@ export class GroupActs<Q extends QuotaRow> {
   }
 
   /** A call that changes nothing leaves no change; its key is remembered. */
-  private recordedMembers(request: Request, groupId: number, after: object, body: string): Outcome {
+  private recordedMembers(request: Request, groupId: number, after: MembersChanged, body: string): Outcome {
     if (Object.keys(after).length > 0) this.recordChange(request, groupId, 'members', {}, after)
     return this.answered(request, { body, replayed: false, subject: groupId })
   }

@@ -11,11 +11,14 @@ import type { ChangeRow } from '../rows/change.entity.js'
 import type { Channel } from '../rows/channel.js'
 import { ERASED, withoutTexts } from '../rows/erased.js'
 import type { EventRow } from '../rows/event.entity.js'
+import { groupOf } from '../rows/group.entity.js'
 import type { QuotaRow } from '../rows/quota.entity.js'
 import { storedJson } from '../rows/stored-json.js'
+import { hashRequest } from '../store/command.js'
 import { LedgerStore } from '../store/ledger-store.js'
 import { eventOfChange } from '../store/new-event.js'
 import { WorkingSet } from '../store/working-set.js'
+import type { MembersChanged } from './group-acts.js'
 import { IdSource } from './id-source.js'
 
 /** The actor of erasures in acts and changes. */
@@ -80,7 +83,7 @@ export class OwnerErasure<Q extends QuotaRow> {
   async *run(): AsyncGenerator<ErasureStep> {
     const until = yield* this.labels()
     yield* this.acts(until)
-    for (const by of ['ownerId', 'actor'] as const) yield* this.changes(by, until)
+    for (const by of ['ownerId', 'action', 'actor'] as const) yield* this.changes(by, until)
     yield* this.events(until)
     yield* this.callers()
   }
@@ -206,7 +209,7 @@ export class OwnerErasure<Q extends QuotaRow> {
         const last = bytesFromStore(end?.['last'])
         const rows = await transaction.rows(
           `SELECT ${act.columns} FROM ${from} WHERE ${id} > ? AND ${id} <= ? AND ${act.column('at')} <= ? AND ${act.column('kind')} <> 'erase' ` +
-            `AND (${act.column('ownerId')} = ? OR ${act.column('caller')} IN (${placeholders(theirs)}))`,
+            `AND (${act.column('ownerId')} = ? OR ${act.column('kind')} = 'members' OR ${act.column('caller')} IN (${placeholders(theirs)}))`,
           [after, last, act.bind('at', until), this.ownerId, ...theirs],
         )
         after = last
@@ -218,7 +221,7 @@ export class OwnerErasure<Q extends QuotaRow> {
 
   private actWithout(row: ActRow): Rewritten<ActRow> {
     const { id, kind, caller, idempotencyKey, answer } = row
-    const ofOwner = row.ownerId === this.ownerId
+    const ofOwner = row.ownerId === this.ownerId || this.isMembership(row)
     return [
       { id },
       differing(row, {
@@ -233,11 +236,19 @@ export class OwnerErasure<Q extends QuotaRow> {
     ]
   }
 
-  /** Changes of the owner, then those that it made of others, with their events. */
-  private async *changes(by: 'ownerId' | 'actor', until: Instant): AsyncGenerator<ErasureStep> {
+  /** Is it an act on the members of a group that named this owner alone? It is an act of the group. */
+  private isMembership({ kind, ownerId, requestHash }: ActRow): boolean {
+    const groupId = kind === 'members' ? groupOf(ownerId) : undefined
+    if (groupId === undefined) return false
+    const named = { kind: 'members', groupId, ownerIds: [this.ownerId] } as const
+    return (['add', 'remove'] as const).some((action) => requestHash === hashRequest({ ...named, action }, ownerId))
+  }
+
+  /** Changes of the owner, those of groups' members, then those that it made of others, with their events. */
+  private async *changes(by: 'ownerId' | 'action' | 'actor', until: Instant): AsyncGenerator<ErasureStep> {
     const { change } = this.store
     const [id, column] = [change.column('id'), change.column(by)]
-    for (const value of by === 'ownerId' ? [this.ownerId] : this.names) {
+    for (const value of { ownerId: [this.ownerId], action: ['members'], actor: this.names }[by]) {
       for (let [after, read] = [0, Infinity]; read >= ERASED_AT_ONCE;) {
         const rows = await this.transactions.read(async (transaction) =>
           transaction.rows(
@@ -270,7 +281,7 @@ export class OwnerErasure<Q extends QuotaRow> {
       { id },
       differing(row, {
         ...(this.names.has(actor) ? { actor: ERASED } : {}),
-        ...(row.ownerId === this.ownerId ? texts : {}),
+        ...(row.ownerId === this.ownerId || isMembershipOf(row, this.ownerId) ? texts : {}),
       }),
     ]
   }
@@ -387,6 +398,13 @@ export class OwnerErasure<Q extends QuotaRow> {
     }
     yield { what, read, erased: 0 }
   }
+}
+
+/** Is it a change of the membership of this owner alone? It is a change of the group. */
+function isMembershipOf({ action, after }: ChangeRow, ownerId: number): boolean {
+  if (action !== 'members') return false
+  const { added = [], moved = [], removed = [] } = JSON.parse(after) as MembersChanged
+  return [...added, ...moved.map(([member]) => member), ...removed].every((member) => member === ownerId)
 }
 
 /** The values that differ from those of a row. */
