@@ -125,18 +125,19 @@ export class Erasure<Q extends QuotaRow> {
         const set = await this.store.lock(transaction, id)
         const items = set === undefined ? [] : await this.itemsAfter(transaction, id, from)
         ;[after, read] = [items.at(-1)?.row ?? 0, items.length]
-        if (set === undefined) return 0
+        if (set === undefined) return { rows: 0, sets: 0 }
         const changed = items.map((one) => this.itemWithout(set, one)).filter(([, values]) => !isEmpty(values))
         const values = this.setWithout(set, alone)
-        if (changed.length === 0 && isEmpty(values)) return 0
+        if (changed.length === 0 && isEmpty(values)) return { rows: 0, sets: 0 }
         await rewriteRows(transaction, this.store.item, changed)
         // Whoever works on it writes nothing more of what it has read, and begins its step again.
         const lease = set.work === null ? {} : { holder: null, heldUntil: null, attempts: 0 }
         this.interrupted ||= set.work !== null
         if (!isEmpty({ ...values, ...lease })) await this.store.update(transaction, id, { ...values, ...lease })
-        return changed.length + (isEmpty(values) ? 0 : 1)
+        return { rows: changed.length, sets: isEmpty(values) ? 0 : 1 }
       })
-      yield { what: 'rows of change sets', read, erased }
+      yield { what: 'change sets', read: 0, erased: erased.sets }
+      yield { what: 'rows of change sets', read, erased: erased.rows }
     }
   }
 
