@@ -89,6 +89,8 @@ async function start(): Promise<void> {
   const { address, family, port } = server.address() as AddressInfo
   logger.log(`listening on ${nameOf({ address, family, port })}`, 'Main')
   const consolePath = servedConsole(config) === undefined ? undefined : CONSOLE_PATH
+  if (config.console && consolePath === undefined)
+    logger.warn(`${CONSOLE_PATH} is not served, since the console was not built: npm run build`, 'Main')
   stdout.write(welcome({ address, port }, app.get(Tokens).made, app.get(Clock).now(), consolePath))
 }
 

@@ -247,7 +247,8 @@ onEveryStore('tokens of an identity provider', (kind) => {
       const long = one.repeat(60)
       expect(await name({ preferred_username: long })).toBe(`oidc:${one.repeat(46)}~${digest(long)}`)
     }
-    expect(await name({ preferred_username: '\ud800' })).toBe('oidc:u-1')
+    for (const told of ['\ud800', 'eve\r\nBcc: x', '\0nul', '\u202eeve'])
+      expect(await name({ preferred_username: told })).toBe('oidc:u-1')
   })
 
   it('use the configured claims', async () => {

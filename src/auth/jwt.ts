@@ -126,9 +126,12 @@ function nameOf(claims: JWTPayload, { nameClaim }: OidcConfig): string | undefin
   return names.map((name) => valueAt(claims, name)).find(isName)
 }
 
-/** Lone surrogates are not valid text. */
+/**
+ * Lone surrogates are not valid text. Control characters, and those that turn the direction of what follows, would make
+ * a name look like another person's.
+ */
 function isName(value: unknown): value is string {
-  return typeof value === 'string' && value !== '' && !/\p{Cs}/u.test(value)
+  return typeof value === 'string' && value !== '' && !/[\p{Cs}\p{Cc}\p{Bidi_Control}]/u.test(value)
 }
 
 /** Returns the first entry of OIDC_ROLES whose value the claim contains. */
