@@ -6,7 +6,7 @@ import fc from 'fast-check'
 import { Column, DataSource, Entity, PrimaryColumn } from 'typeorm'
 import { INTEGER, ascii } from './column.js'
 import { dataSourceOptions } from './data-source-options.js'
-import { RowCodec } from './row-codec.js'
+import { placeholders, RowCodec } from './row-codec.js'
 
 @Entity()
 class Thing {
@@ -22,6 +22,12 @@ class Thing {
   @Column(ascii(20))
   kind!: string
 }
+
+describe('a list of values', () => {
+  it('is never empty, which servers refuse', () => {
+    expect([[7, 8, 9], [7], []].map(placeholders)).toEqual(['?, ?, ?', '?', 'NULL'])
+  })
+})
 
 describe('the INSERT of many rows', () => {
   const folder = mkdtempSync(join(tmpdir(), 'row-codec-'))

@@ -287,7 +287,7 @@ export function sizeOf(value: Scalar): number {
   return typeof value === 'string' ? 3 * value.length + 2 : Buffer.isBuffer(value) ? 2 * value.length + 3 : 24
 }
 
-/** `?, ?, ?` for a list of values. */
+/** `?, ?, ?` for a list of values. For none, `NULL`: nothing is in that list, and servers refuse `IN ()`. */
 export function placeholders(values: readonly unknown[]): string {
-  return values.map(() => '?').join(', ')
+  return values.length === 0 ? 'NULL' : values.map(() => '?').join(', ')
 }

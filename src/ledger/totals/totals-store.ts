@@ -114,7 +114,6 @@ export class TotalsStore<Q extends QuotaRow> {
       const plain = await this.plainOfAll(transaction, foldedTo, AFTER_EVERY_ID)
       return [...plain, ...(await this.charges(transaction, acts)).filter(({ ownerId }) => ownerId === ALL_OWNERS)]
     }
-    if (ownerIds.length === 0) return []
     const { act } = this.store
     const column = (
       property: 'id' | 'kind' | 'ownerId' | 'amount' | 'at' | 'caps' | (typeof OF_PLAIN)[number],
