@@ -31,6 +31,7 @@ describe('parseInstant', () => {
     ['2026-12-01T00:00:00.1234Z', 123],
     ['2026-12-01T00:00:00.9999999999999999999999Z', 999],
     ['2026-12-01T00:00:00.0009Z', 0],
+    [`2026-12-01T00:00:00.${'9'.repeat(1_000)}Z`, 999],
   ])('cuts %s off at the millisecond', (text, milliseconds) => {
     expect(parseInstant(text)).toBe(1_796_083_200_000 + milliseconds)
   })
@@ -42,6 +43,8 @@ describe('parseInstant', () => {
 
   it.each([
     ...['', ' ', 'now', '0', '1796083200000', 'null', 'Invalid Date'],
+    // A fraction without end.
+    `2026-12-01T00:00:00.${'0'.repeat(1_001)}Z`,
     // No offset, or a strange one.
     ...[
       '2026-12-01',

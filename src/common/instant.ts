@@ -7,11 +7,12 @@ export const MAX_INSTANT: Instant = Date.UTC(9999, 11, 31, 23, 59, 59, 999)
 /** The earliest time, 0000-01-01T00:00:00.000Z, for the same reasons. */
 export const MIN_INSTANT: Instant = Date.parse('0000-01-01T00:00:00.000Z')
 
-const RFC_3339 = /^(\d{4})-(\d\d)-(\d\d)[Tt](\d\d):(\d\d):(\d\d)(?:\.(\d+))?(?:[Zz]|([+-])(\d\d):(\d\d))$/
+// Times are also kept as they were sent, in columns of limited size.
+const RFC_3339 = /^(\d{4})-(\d\d)-(\d\d)[Tt](\d\d):(\d\d):(\d\d)(?:\.(\d{1,1000}))?(?:[Zz]|([+-])(\d\d):(\d\d))$/
 
 /**
- * Parses a timestamp with its offset (RFC 3339, section 5.6). Fractions of a millisecond are truncated, never rounded
- * up. A leap second (`:60`) does not exist in epoch time and is refused.
+ * Parses a timestamp with its offset (RFC 3339, section 5.6), of at most 1,000 digits of fraction. Fractions of a
+ * millisecond are truncated, never rounded up. A leap second (`:60`) does not exist in epoch time and is refused.
  * @returns undefined if the text is not a valid time, has no offset, or is outside MIN_INSTANT … MAX_INSTANT
  */
 export function parseInstant(text: string): Instant | undefined {

@@ -2,7 +2,7 @@ import type { DataSource } from 'typeorm'
 import { type Condition, placeholders } from '../../database/row-codec.js'
 import type { Transaction, TransactionRunner } from '../../database/transaction-runner.js'
 import { storedName } from '../../common/principal-name.js'
-import type { Instant } from '../../common/instant.js'
+import { type Instant, MAX_INSTANT, MIN_INSTANT } from '../../common/instant.js'
 import type { ChangeAction } from '../rows/change.entity.js'
 import type { Channel } from '../rows/channel.js'
 import { isEmpty, type Period } from '../rows/period.js'
@@ -161,8 +161,10 @@ export class ChangeReader<Q extends QuotaRow> {
       )
       return rows[0] === undefined ? undefined : Number(rows[0]['id'])
     }
-    const first = filter.from === undefined ? undefined : await edge('<', 'DESC', filter.from - MAX_SKEW_MS)
-    const last = filter.to === undefined ? undefined : await edge('>', 'ASC', filter.to + MAX_SKEW_MS)
+    const { from, to } = filter
+    // Columns hold no time outside of these.
+    const first = from === undefined ? undefined : await edge('<', 'DESC', Math.max(MIN_INSTANT, from - MAX_SKEW_MS))
+    const last = to === undefined ? undefined : await edge('>', 'ASC', Math.min(MAX_INSTANT, to + MAX_SKEW_MS))
     return {
       from: this.byId(),
       conditions: [

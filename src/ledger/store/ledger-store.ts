@@ -481,12 +481,16 @@ export class LedgerStore<Q extends QuotaRow> {
     const { operation, act } = this
     const [id, ownerId] = [operation.column('id'), operation.column('ownerId')]
     const [plainId, plainOwnerId] = [act.column('id'), act.column('plainOwnerId')]
-    const rows = await transaction.rows(
-      `SELECT ${id} AS id, ${ownerId} AS owner_id FROM ${operation.table} WHERE ${id} IN (${placeholders(ids)}) UNION ALL ` +
-        `SELECT ${plainId}, ${plainOwnerId} FROM ${act.readByKey(transaction.dialect)} WHERE ${plainId} IN (${placeholders(ids)}) AND ${plainOwnerId} IS NOT NULL`,
-      [...ids, ...ids].map(bytesToStore),
-    )
-    return new Map(rows.map((row) => [idFromStore(row['id']), Number(row['owner_id'])]))
+    const owners = new Map<string, number>()
+    for (const part of chunks(ids)) {
+      const rows = await transaction.rows(
+        `SELECT ${id} AS id, ${ownerId} AS owner_id FROM ${operation.table} WHERE ${id} IN (${placeholders(part)}) UNION ALL ` +
+          `SELECT ${plainId}, ${plainOwnerId} FROM ${act.readByKey(transaction.dialect)} WHERE ${plainId} IN (${placeholders(part)}) AND ${plainOwnerId} IS NOT NULL`,
+        [...part, ...part].map(bytesToStore),
+      )
+      for (const row of rows) owners.set(idFromStore(row['id']), Number(row['owner_id']))
+    }
+    return owners
   }
 
   /** The makers of the operations: the callers of the acts with their ids. Unknown ids are omitted. */
@@ -1020,7 +1024,8 @@ function unitsOf(row: RawRow): Allocation {
   return { quotaId: Number(row['quota_id']), cycleSeq: Number(row['cycle_seq']), amount: Number(row['amount']) }
 }
 
-function* chunks<T>(values: readonly T[], size: number = MAX_IDS): Generator<readonly T[]> {
+/** Parts of a list that one statement can name: SQLite takes 32,766 values. */
+export function* chunks<T>(values: readonly T[], size: number = MAX_IDS): Generator<readonly T[]> {
   for (let start = 0; start < values.length; start += size) yield values.slice(start, start + size)
 }
 

@@ -9,7 +9,7 @@ import { OPERATION_ACTS, type ActRow } from '../rows/act.entity.js'
 import type { QuotaRow } from '../rows/quota.entity.js'
 import { TOTALS_OF_TIME } from '../rows/usage-total.entity.js'
 import { beginningOf, STEP_MS } from '../rows/utc-step.js'
-import type { LedgerStore } from '../store/ledger-store.js'
+import { chunks, type LedgerStore } from '../store/ledger-store.js'
 import { TotalsStore } from '../totals/totals-store.js'
 
 /** The number of rows that one step examines: their owners are locked until they are removed. */
@@ -250,8 +250,12 @@ export class Retention<Q extends QuotaRow> {
       [operation.table, operation.column('id'), operationIds],
       [act.table, act.column('id'), ids],
     ] as const) {
-      if (keys.length === 0) continue
-      await transaction.later(`DELETE FROM ${table} WHERE ${column} IN (${placeholders(keys)})`, keys.map(bytesToStore))
+      // One operation may have any number of refunds.
+      for (const part of chunks(keys))
+        await transaction.later(
+          `DELETE FROM ${table} WHERE ${column} IN (${placeholders(part)})`,
+          part.map(bytesToStore),
+        )
     }
     return ids.length
   }
