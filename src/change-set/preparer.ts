@@ -194,8 +194,13 @@ function filterOfSet<Q extends QuotaRow>({ channel }: ChangeSetChannel<Q>, filte
   return named ? wanted : { ...wanted, withoutCounts: true }
 }
 
-/** Returns the rows of all owners except the last, which may have more rows; all rows if they have one owner. */
+/**
+ * Returns the rows of all owners except the last, which may have more rows; all rows if they have one owner. Groups,
+ * which come first, are decided apart: a member's count follows what its quota is, not what the set makes of it.
+ */
 function wholeOwners(page: readonly ChangeSetItemRow[]): readonly ChangeSetItemRow[] {
+  const ofGroups = page.filter(({ ownerId }) => ownerId !== null && ownerId < 0)
+  if (ofGroups.length > 0 && ofGroups.length < page.length) return ofGroups
   if (page.length < ITEMS_AT_ONCE) return page
   const last = page.at(-1)?.ownerId
   const whole = page.filter(({ ownerId }) => ownerId !== last)

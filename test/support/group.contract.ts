@@ -775,6 +775,15 @@ export function groupContract(api: ChannelApi, app: () => TestApp): void {
       const again = await settled(planned)
       expect(again.counts).toMatchObject({ rows: 1, planned: 1 })
       expect((await app().get(`${api.quotas}/change-sets/${again.id}/rows.csv`)).text).toBe(planned)
+      // In either order, what a count follows becomes no setting of its own.
+      const rule = await shared(group.id, { per: 'member', total: 20 })
+      const one = await member(group.id)
+      await used(one, 1)
+      const [count] = (await read(`${api.list}?${api.owner}=${one}&follows=${rule.id}`)).items
+      const lines = [`${rule.id},40\n`, `${count.id},20\n`]
+      for (const edited of [lines, lines.toReversed()])
+        expect((await settled(`id,total\n${edited.join('')}`)).counts).toMatchObject({ planned: 1, unchanged: 1 })
+      bodyOf(204, await app().delete(`${api.quotas}/${rule.id}`))
       const set = await settled({ filter: { group_id: group.id }, change: { update: { total: { add: 5 } } } })
       expect(set.counts).toMatchObject({ rows: 1, planned: 1 })
       const rows = await read(`${api.quotas}/change-sets/${set.id}/rows`)
