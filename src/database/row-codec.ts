@@ -291,3 +291,11 @@ export function sizeOf(value: Scalar): number {
 export function placeholders(values: readonly unknown[]): string {
   return values.length === 0 ? 'NULL' : values.map(() => '?').join(', ')
 }
+
+/** The maximum number of values that one statement names: SQLite takes 32,766, and some name each twice. */
+const MAX_VALUES = 10_000
+
+/** Parts of a list, of which a statement names one at a time. */
+export function* chunks<T>(values: readonly T[], size: number = MAX_VALUES): Generator<readonly T[]> {
+  for (let start = 0; start < values.length; start += size) yield values.slice(start, start + size)
+}

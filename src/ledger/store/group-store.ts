@@ -1,4 +1,4 @@
-import { type Dialect, placeholders, type Scalar } from '../../database/row-codec.js'
+import { chunks, type Dialect, placeholders, type Scalar } from '../../database/row-codec.js'
 import type { Statement, Transaction } from '../../database/transaction-runner.js'
 import { storedForSearch } from '../../domain/label.js'
 import { SETTING_COLUMNS } from '../../domain/settings.js'
@@ -304,8 +304,7 @@ export class GroupStore<Q extends QuotaRow> {
     )
     const ids = rows.map((row) => Number(row['id'])).sort((a, b) => a - b)
     // One change set may have given 100,000 counts settings of their own.
-    for (let start = 0; start < ids.length; start += OUTDATED_AT_ONCE) {
-      const part = ids.slice(start, start + OUTDATED_AT_ONCE)
+    for (const part of chunks(ids, OUTDATED_AT_ONCE)) {
       await transaction.execute(
         `UPDATE ${quota.table} SET ${quota.column('copiesVersion')} = 0 WHERE ${quota.column('id')} IN (${placeholders(part)})`,
         part,

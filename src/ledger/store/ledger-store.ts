@@ -3,6 +3,7 @@ import { TimeSlice } from '../../common/time-slice.js'
 import { bytesToStore, idFromStore } from '../../database/bytes.js'
 import { instantFromStore } from '../../database/column.js'
 import {
+  chunks,
   type Condition,
   type Dialect,
   placeholders,
@@ -59,9 +60,6 @@ export const HOLDS_OF_OWNER = ['ownerId', 'expiresAt'] as const
  * index, so the estimate decides nothing, and would take a quarter of its time. MySQL knows that.
  */
 const NO_DIVES = '/*M! SET STATEMENT eq_range_index_dive_limit = 1 FOR */ '
-
-/** The maximum length of a list of ids in one statement. */
-const MAX_IDS = 10_000
 
 /**
  * The number of open holds of an owner, or of a group, that are read at first to say when a refused amount fits. Few
@@ -1022,11 +1020,6 @@ function countedAtOf(row: RawRow): Instant | null {
 
 function unitsOf(row: RawRow): Allocation {
   return { quotaId: Number(row['quota_id']), cycleSeq: Number(row['cycle_seq']), amount: Number(row['amount']) }
-}
-
-/** Parts of a list that one statement can name: SQLite takes 32,766 values. */
-export function* chunks<T>(values: readonly T[], size: number = MAX_IDS): Generator<readonly T[]> {
-  for (let start = 0; start < values.length; start += size) yield values.slice(start, start + size)
 }
 
 /** A quota with the value that the label filter compares. */

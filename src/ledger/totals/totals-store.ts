@@ -1,7 +1,7 @@
 import { TimeSlice } from '../../common/time-slice.js'
 import { AFTER_EVERY_ID, bytesToStore, idFromStore } from '../../database/bytes.js'
 import { instantFromStore } from '../../database/column.js'
-import { type Dialect, placeholders, type RawRow } from '../../database/row-codec.js'
+import { chunks, type Dialect, placeholders, type RawRow } from '../../database/row-codec.js'
 import type { Transaction } from '../../database/transaction-runner.js'
 import type { CapCount } from '../../domain/cap.js'
 import type { Allocation } from '../../domain/draw-down.js'
@@ -279,9 +279,9 @@ export class TotalsStore<Q extends QuotaRow> {
     charges: (part: readonly RawRow[]) => Promise<readonly Charge[]>,
   ): Promise<void> {
     const slice = new TimeSlice()
-    for (let start = 0; start < rows.length; start += SUMS_AT_ONCE) {
+    for (const part of chunks(rows, SUMS_AT_ONCE)) {
       if (slice.spent) await slice.next()
-      await this.add(transaction, summed(await charges(rows.slice(start, start + SUMS_AT_ONCE))))
+      await this.add(transaction, summed(await charges(part)))
     }
   }
 

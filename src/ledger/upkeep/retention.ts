@@ -1,6 +1,6 @@
 import type { Clock } from '../../common/clock.js'
 import { bytesToStore, idFromStore } from '../../database/bytes.js'
-import { placeholders } from '../../database/row-codec.js'
+import { chunks, placeholders } from '../../database/row-codec.js'
 import { presentOf } from '../../database/store-clock.js'
 import type { Transaction, TransactionRunner } from '../../database/transaction-runner.js'
 import type { Instant } from '../../common/instant.js'
@@ -9,7 +9,7 @@ import { OPERATION_ACTS, type ActRow } from '../rows/act.entity.js'
 import type { QuotaRow } from '../rows/quota.entity.js'
 import { TOTALS_OF_TIME } from '../rows/usage-total.entity.js'
 import { beginningOf, STEP_MS } from '../rows/utc-step.js'
-import { chunks, type LedgerStore } from '../store/ledger-store.js'
+import type { LedgerStore } from '../store/ledger-store.js'
 import { TotalsStore } from '../totals/totals-store.js'
 
 /** The number of rows that one step examines: their owners are locked until they are removed. */

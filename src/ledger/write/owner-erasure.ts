@@ -1,7 +1,7 @@
 import type { DataSource, ObjectLiteral } from 'typeorm'
 import type { Clock } from '../../common/clock.js'
 import { BEFORE_EVERY_ID, bytesFromStore, bytesToStore } from '../../database/bytes.js'
-import { placeholders, type RowCodec, type Scalar } from '../../database/row-codec.js'
+import { chunks, placeholders, type RowCodec, type Scalar } from '../../database/row-codec.js'
 import type { Transaction, TransactionRunner } from '../../database/transaction-runner.js'
 import { OIDC_PREFIX } from '../../common/principal-name.js'
 import type { Instant } from '../../common/instant.js'
@@ -221,7 +221,7 @@ export class OwnerErasure<Q extends QuotaRow> {
 
   private actWithout(row: ActRow): Rewritten<ActRow> {
     const { id, kind, caller, idempotencyKey, answer } = row
-    const ofOwner = row.ownerId === this.ownerId || this.isMembership(row)
+    const ofOwner = row.ownerId === this.ownerId || this.isMembershipAct(row)
     return [
       { id },
       differing(row, {
@@ -237,7 +237,7 @@ export class OwnerErasure<Q extends QuotaRow> {
   }
 
   /** Is it an act on the members of a group that named this owner alone? It is an act of the group. */
-  private isMembership({ kind, ownerId, requestHash }: ActRow): boolean {
+  private isMembershipAct({ kind, ownerId, requestHash }: ActRow): boolean {
     const groupId = kind === 'members' ? groupOf(ownerId) : undefined
     if (groupId === undefined) return false
     const named = { kind: 'members', groupId, ownerIds: [this.ownerId] } as const
@@ -281,7 +281,7 @@ export class OwnerErasure<Q extends QuotaRow> {
       { id },
       differing(row, {
         ...(this.names.has(actor) ? { actor: ERASED } : {}),
-        ...(row.ownerId === this.ownerId || isMembershipOf(row, this.ownerId) ? texts : {}),
+        ...(row.ownerId === this.ownerId || isMembershipChange(row, this.ownerId) ? texts : {}),
       }),
     ]
   }
@@ -386,8 +386,7 @@ export class OwnerErasure<Q extends QuotaRow> {
     read: number,
   ): AsyncGenerator<ErasureStep> {
     const changed = rows.filter(([, values]) => Object.keys(values).length > 0)
-    for (let start = 0; start < changed.length; start += ERASED_AT_ONCE) {
-      const part = changed.slice(start, start + ERASED_AT_ONCE)
+    for (const part of chunks(changed, ERASED_AT_ONCE)) {
       await this.transactions.write(async (transaction) => {
         await this.store.lockOwners(transaction, [this.ownerId])
         await rewriteRows(transaction, codec, part)
@@ -401,7 +400,7 @@ export class OwnerErasure<Q extends QuotaRow> {
 }
 
 /** Is it a change of the membership of this owner alone? It is a change of the group. */
-function isMembershipOf({ action, after }: ChangeRow, ownerId: number): boolean {
+function isMembershipChange({ action, after }: ChangeRow, ownerId: number): boolean {
   if (action !== 'members') return false
   const { added = [], moved = [], removed = [] } = JSON.parse(after) as MembersChanged
   return [...added, ...moved.map(([member]) => member), ...removed].every((member) => member === ownerId)
