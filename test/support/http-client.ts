@@ -27,13 +27,18 @@ export class NoAnswer extends Error {
 }
 
 const PATIENCE_MS = 30_000
+/**
+ * The client closes its idle connections long before the service does (65 s), so that a request is never sent on a
+ * connection that is being closed, however late the test reads that.
+ */
+const IDLE_MS = 20_000
 
 /**
  * A plain client with many kept connections, and without retries, so that the test sees the fate of each
  * request.
  */
 export class HttpClient {
-  private readonly agent = new Agent({ keepAlive: true, maxSockets: 512 })
+  private readonly agent = new Agent({ keepAlive: true, maxSockets: 512, timeout: IDLE_MS })
   private readonly closed = opened(() => this.close())
 
   /** @throws NoAnswer if there is none */
