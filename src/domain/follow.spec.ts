@@ -427,6 +427,25 @@ describe('a count', () => {
     expect(count).toMatchObject({ used: 4, cycleEndsAt, state: 'expired' })
   })
 
+  it('stays in the cycle in which what it follows ends, whatever cycle and end of its own it has', () => {
+    const end = NOW + 2 * DAY
+    const followed = followedQuota(2)
+    const count = newCount(followed)
+    const own = { cycleUnit: 'hour', cycleResetAt: NOW + HOUR / 2, expireAt: NOW + 20 * DAY } as const
+    editCount(count, followed, true, { patch: own }, NOW)
+    applyPatch(followed, { expireAt: end }, NOW)
+    follow(count, followed, true, end - 1)
+    count.used = 7
+    for (const now of [end, NOW + 9 * DAY, NOW + 30 * DAY]) {
+      roll(followed, now)
+      follow(count, followed, true, now)
+      expect(count).toMatchObject({ used: 7, cycleEndsAt: end + HOUR / 2, state: 'expired' })
+    }
+    applyPatch(followed, { expireAt: null }, NOW + 9 * DAY)
+    follow(count, followed, true, NOW + 9 * DAY)
+    expect(count).toMatchObject({ used: 0, cycleEndsAt: NOW + 9 * DAY + HOUR / 2, state: 'active' })
+  })
+
   it('refuses to give back what it does not have', () => {
     const followed = followedQuota(1)
     const count = newCount(followed)

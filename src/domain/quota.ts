@@ -112,6 +112,12 @@ export function endOf({ expireAt, followedEndsAt = null }: QuotaState): Instant 
   return expireAt === null || (followedEndsAt !== null && followedEndsAt < expireAt) ? followedEndsAt : expireAt
 }
 
+/** The last instant up to `now` at which the quota has not ended. */
+function lastInstant(quota: QuotaState, now: Instant): Instant {
+  const end = endOf(quota)
+  return end === null ? now : Math.min(now, end - 1)
+}
+
 /**
  * Is the quota expired? It is at `expireAt` itself (half-open). A stored conclusion takes precedence over a clock that
  * is behind.
@@ -145,9 +151,9 @@ export function isLive(quota: QuotaState, now: Instant): boolean {
  */
 export function roll(quota: QuotaState, now: Instant): boolean {
   if (quota.window !== null) return rollWindow(quota, quota.window, now)
-  const { cycleUnit: unit, cycleTimeZone: timeZone, cycleAnchorAt: anchor, cycleEndsAt, expireAt } = quota
+  const { cycleUnit: unit, cycleTimeZone: timeZone, cycleAnchorAt: anchor, cycleEndsAt } = quota
   if (unit === null || timeZone === null || anchor === null || cycleEndsAt === null) return false
-  const at = expireAt === null ? now : Math.min(now, expireAt - 1)
+  const at = lastInstant(quota, now)
   // The last cycle ends at MAX_INSTANT; there is no next one.
   if (at < cycleEndsAt || cycleEndsAt === MAX_INSTANT) return false
   const cycle = cycleAt({ unit, timeZone, anchor }, at)
@@ -168,9 +174,9 @@ function rollWindow(quota: QuotaState, window: RollingWindow, now: Instant): boo
 
 /** The next reset after `now`, or after the end of an expired quota; null if the quota has none. */
 export function firstReset(quota: QuotaState, now: Instant): Instant | null {
-  const { cycleUnit: unit, cycleTimeZone: timeZone, cycleAnchorAt: anchor, expireAt } = quota
+  const { cycleUnit: unit, cycleTimeZone: timeZone, cycleAnchorAt: anchor } = quota
   if (unit === null || timeZone === null || anchor === null) return null
-  const at = expireAt === null ? now : Math.min(now, expireAt - 1)
+  const at = lastInstant(quota, now)
   return at < anchor ? anchor : cycleAt({ unit, timeZone, anchor }, at).end
 }
 
