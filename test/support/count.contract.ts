@@ -305,6 +305,23 @@ export function countContract(api: ChannelApi, app: () => TestApp): void {
       expect((await get(id)).used).toBe(0)
     })
 
+    it('has changes that no verification takes for damage, whatever cycle it had', async () => {
+      const followed = await daily(await made(), { thresholds: [50] })
+      const owner = await member(followed.group_id)
+      await used(owner, 10)
+      const { id } = await countOf(followed.id)
+      await edit(id, { cycle_unit: 'week' })
+      app().clock.set(plus(DAY))
+      await used(owner, 60)
+      app().clock.set(plus(3 * DAY))
+      // Its count goes on, and what it follows began later than its event.
+      expect(await edit(id, { overrides: [] })).toMatchObject({ used: 60, cycle_unit: 'day' })
+      expect(await contradictionsOf(app())).toEqual([])
+      await edit(followed.id, { cycle_unit: 'month' })
+      expect(await edit(id, { cycle_time_zone: 'Europe/Berlin' })).toMatchObject({ cycle_unit: 'month' })
+      expect(await contradictionsOf(app())).toEqual([])
+    })
+
     it('of a rolling cap begins anew with its window', async () => {
       const group = await made()
       const rolling = { quota_type: 3, expire_at: null, cap: 'enforce', window_seconds: 3600, total: 10 }

@@ -27,6 +27,9 @@ export const MAX_SKEW_MS = 10 * 60_000
 /** The tolerance for a zone whose rules have changed since a reset was computed. */
 const ZONE_CHANGE_MS = 3 * 3_600_000
 
+/** The members of a change that may change the rule by which a quota's cycles begin. */
+const RULE_NAMES = ['cycle_unit', 'cycle_time_zone', 'cycle_reset_at', 'overrides']
+
 /** What the changes of a quota say. */
 export class RecordedChanges {
   /** The number of changes that make the version. */
@@ -38,7 +41,7 @@ export class RecordedChanges {
   readonly values = new Map<string, unknown>()
   /** The number of changes since `from`, each with an event. */
   recent = 0
-  /** The time of the last manual reset, and of the last change of the cycle's rule. */
+  /** The time of the last manual reset, and of the last change of the cycle's rule, or of what a count overrides. */
   private resetAt = 0
   private ruleChangedAt = 0
 
@@ -59,7 +62,9 @@ export class RecordedChanges {
     else if (action === 'update')
       this.mayExceed ||=
         Number(is['total']) < Number(was['total']) || (was['cap'] === 'observe' && is['cap'] === 'enforce')
-    if ('cycle_unit' in is || 'cycle_time_zone' in is || 'cycle_reset_at' in is) this.ruleChangedAt = at
+    if (RULE_NAMES.some((name) => name in is)) this.ruleChangedAt = at
+    // What a count takes over as its own, or gives back, has the value that was shown: a record without it does not say which.
+    for (const name of namesInOne(was['overrides'], is['overrides'])) this.values.delete(name)
     for (const [name, value] of Object.entries(is)) this.values.set(name, value)
   }
 
@@ -74,9 +79,9 @@ export class RecordedChanges {
     countBeganAt,
   }: StoredQuota): Instant {
     const known = Math.max(createdAt, this.resetAt)
-    if (follows !== null) return Math.max(known, countBeganAt ?? 0) - MAX_SKEW_MS
-    if (unit === null || timeZone === null || anchor === null || end === null) return known - MAX_SKEW_MS
-    const began = cycleAt({ unit, timeZone, anchor }, end - 1).start ?? 0
+    const isCycle = unit !== null && timeZone !== null && anchor !== null && end !== null
+    const ofCycle = isCycle ? cycleAt({ unit, timeZone, anchor }, end - 1).start : null
+    const began = (follows === null ? ofCycle : countBeganAt) ?? 0
     // A changed rule moves resets, but does not begin a count.
     return (this.ruleChangedAt + MAX_SKEW_MS >= began ? known : Math.max(known, began)) - MAX_SKEW_MS
   }
@@ -189,6 +194,13 @@ export function wrongPassed(quota: StoredQuota, told: ReadonlySet<number> | unde
   if (right.size === known.size && reached.every((one) => known.has(one))) return mistakes
   const text = thresholdsText([...right])
   return [...mistakes, { rule: 'passed', expected: text === null ? 'none' : `${cycleSeq}:${text}`, found }]
+}
+
+/** The names that are in one of two lists only; none if one of them is no list. */
+function namesInOne(was: unknown, is: unknown): string[] {
+  if (!Array.isArray(was) || !Array.isArray(is)) return []
+  const both = [...(was as string[]), ...(is as string[])]
+  return both.filter((name) => was.includes(name) !== is.includes(name))
 }
 
 function amountIn(value: unknown): number {
