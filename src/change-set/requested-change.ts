@@ -11,6 +11,7 @@ import { type FieldError, type ServiceError, validationFailed } from '../common/
 import { checkDto, fieldsOf, firstOfEach } from '../http/dto.js'
 import { groupOwner } from '../ledger/rows/group.entity.js'
 import type { QuotaRow } from '../ledger/rows/quota.entity.js'
+import { shownOwner } from '../ledger/store/answers.js'
 import type { Command } from '../ledger/store/command.js'
 import { MAX_AMOUNT } from '../domain/quota.js'
 import { type GroupPlace, type NewSettings, patchViolations, type SettingsPatch } from '../domain/settings.js'
@@ -87,7 +88,7 @@ export function commandOf<Q extends QuotaRow>(
   const { patch, total, version, overrides, expected = [], errors = [] } = requested
   const missing = quota === undefined || quota.deletedAt !== null
   const differing = expected
-    .filter(({ property, value }) => !missing && quota[property as keyof Q] !== value)
+    .filter(({ property, value }) => !missing && shownOf(quota, property) !== value)
     .map(({ field }) => ({ field, message: 'differs from the value of the quota, and cannot be changed' }))
   if (errors.length > 0 || differing.length > 0) {
     const mistakes = missing ? errors : patchViolations(quota, patch, now, errors)
@@ -96,6 +97,10 @@ export function commandOf<Q extends QuotaRow>(
   // The judge reports missing quotas.
   const changed = missing || total === undefined ? patch : { ...patch, total: changedTotal(quota.total, total) }
   return { kind: 'update', quotaId, patch: changed, version, overrides }
+}
+
+function shownOf<Q extends QuotaRow>(quota: Q, property: string): unknown {
+  return property === 'ownerId' ? shownOwner(quota.ownerId) : quota[property as keyof Q]
 }
 
 /** The requested change of a record, or its mistakes. */

@@ -769,6 +769,8 @@ export function groupContract(api: ChannelApi, app: () => TestApp): void {
         }
       }
       expect((await settled(csv)).counts).toMatchObject({ rows: 1, unchanged: 1 })
+      const ownerless = `id,${api.owner},quota_type\n${record.id},null,1\n`
+      expect((await settled(ownerless)).counts).toMatchObject({ rows: 1, unchanged: 1 })
       const created = await settled(`group_id,per,quota_type,total,expire_at\n${group.id},group,1,9,${END}\n`)
       expect(created.counts).toMatchObject({ rows: 1, planned: 1 })
       const planned = (await app().get(`${api.quotas}/change-sets/${created.id}/rows.csv`)).text
