@@ -153,6 +153,10 @@ export class Applier<Q extends QuotaRow> {
     if (item.action === 'delete') return { kind: 'restore', quotaId, version }
     const before = JSON.parse(item.before ?? '{}') as Record<string, unknown>
     const regained = keepOverrides(before, JSON.parse(item.after ?? '{}') as Record<string, unknown>)
+    const applied = JSON.parse(item.command ?? '{}') as Extract<Command, { kind: 'update' }>
+    // The record of a change lacks values that did not differ; the anchor says when the cycle resets.
+    for (const name of regained ?? [])
+      if (!(name in before) && name !== 'cycle_reset_at') before[name] = applied.own?.[name]
     const { value } = checkDto<SettingsPatchFields>(this.dependencies.kind.update, before, {
       from: 'body',
       now: () => 0,

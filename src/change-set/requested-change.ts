@@ -13,6 +13,7 @@ import { groupOwner } from '../ledger/rows/group.entity.js'
 import type { QuotaRow } from '../ledger/rows/quota.entity.js'
 import { shownOwner } from '../ledger/store/answers.js'
 import type { Command } from '../ledger/store/command.js'
+import { ownSettings } from '../domain/follow.js'
 import { MAX_AMOUNT } from '../domain/quota.js'
 import { type GroupPlace, type NewSettings, patchViolations, type SettingsPatch } from '../domain/settings.js'
 import type { Instant } from '../common/instant.js'
@@ -96,7 +97,8 @@ export function commandOf<Q extends QuotaRow>(
   }
   // The judge reports missing quotas.
   const changed = missing || total === undefined ? patch : { ...patch, total: changedTotal(quota.total, total) }
-  return { kind: 'update', quotaId, patch: changed, version, overrides }
+  const own = missing || overrides === undefined ? undefined : ownSettings(quota)
+  return { kind: 'update', quotaId, patch: changed, version, overrides, own }
 }
 
 function shownOf<Q extends QuotaRow>(quota: Q, property: string): unknown {

@@ -63,6 +63,12 @@ export function shownOverrides(text: string | null): SettingName[] | null {
   return text === null ? null : [...overridesIn(text).names]
 }
 
+/** The settings that a count overrides, with their values as answered; its own status, which the shown one may hide. */
+export function ownSettings(count: QuotaState): Partial<Record<SettingName, unknown>> {
+  const shown = { ...settingsView(count), status: ownStatus(count) }
+  return Object.fromEntries([...overridesIn(count.overrides).names].map((name) => [name, shown[name]]))
+}
+
 /**
  * A member's count of a followed quota as it begins. It is created by the member's first consume or reserve (contract,
  * §13); until then, `shownId` of its id is null.

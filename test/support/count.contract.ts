@@ -631,6 +631,28 @@ export function countContract(api: ChannelApi, app: () => TestApp): void {
       expect(await get(id)).toMatchObject({ status: 'disabled', overrides: ['status'] })
     })
 
+    it('gets back by a revert what it gave back, with its own values, though they did not differ then', async () => {
+      const followed = await daily(await made(), { label: 'theirs' })
+      const owner = await member(followed.group_id)
+      await used(owner, 10)
+      const { id } = await countOf(followed.id)
+      await edit(id, { total: 30, label: 'mine', status: 'disabled', cycle_unit: 'week' })
+      await edit(id, { status: 'active' })
+      const own = { total: 30, label: 'mine', status: 'active', cycle_unit: 'week', cycle_reset_at: plus(DAY) }
+      const overrides = ['cycle_reset_at', 'cycle_time_zone', 'cycle_unit', 'label', 'status', 'total']
+      expect(await get(id)).toMatchObject({ ...own, overrides })
+      await edit(followed.id, { total: 30, label: 'mine', cycle_unit: 'week' })
+      const set = await sets.applied(await sets.madeSet({ [api.owner]: owner }, { update: { overrides: [] } }))
+      expect((await sets.rows(set.id)).map((row) => [row.before, row.after])).toEqual([
+        [{ overrides }, { overrides: [] }],
+      ])
+      await edit(followed.id, { total: 50, label: 'theirs', status: 'disabled', cycle_unit: 'month' })
+      expect((await sets.reverted(set)).counts).toMatchObject({ reverted: 1 })
+      await edit(followed.id, { status: 'active' })
+      expect(await get(id)).toMatchObject({ ...own, overrides, used: 10 })
+      expect(await contradictionsOf(app())).toEqual([])
+    })
+
     it('is changed by sets that name what it follows, or its owner, and is given back by a revert', async () => {
       const group = await made()
       const label = `plan ${fresh()}`

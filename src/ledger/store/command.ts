@@ -30,6 +30,8 @@ export type Command =
       readonly version: number | undefined
       /** The settings of a member's count that stay its own; undefined: those that are. */
       readonly overrides?: readonly string[] | undefined
+      /** With `overrides`: the settings that the count overrides before (`ownSettings`), for a revert. */
+      readonly own?: Readonly<Record<string, unknown>> | undefined
       /** The settings of a member's count that a revert makes its own again, also with the values that are shown. */
       readonly regained?: readonly string[] | undefined
       /** The cycle's anchor before a change that is reverted; undefined if it does not change or follows the patch. */
@@ -166,6 +168,7 @@ const PARTS: { readonly [K in Command['kind']]: Parts<Omit<Extract<Command, { ki
     patch: leftOut,
     version: leftOut,
     overrides: leftOut,
+    own: leftOut,
     regained: leftOut,
     anchorAt: leftOut,
   },

@@ -63,7 +63,7 @@ export class RecordedChanges {
       this.mayExceed ||=
         Number(is['total']) < Number(was['total']) || (was['cap'] === 'observe' && is['cap'] === 'enforce')
     if (RULE_NAMES.some((name) => name in is)) this.ruleChangedAt = at
-    // What a count takes over as its own, or gives back, has the value that was shown: a record without it does not say which.
+    // A record lacks the value of a setting that became an override, or was given back, if it did not differ.
     for (const name of namesInOne(was['overrides'], is['overrides'])) this.values.delete(name)
     for (const [name, value] of Object.entries(is)) this.values.set(name, value)
   }
