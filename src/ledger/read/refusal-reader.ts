@@ -1,7 +1,7 @@
 import type { DataSource } from 'typeorm'
 import type { Clock } from '../../common/clock.js'
 import { instantFromStore } from '../../database/column.js'
-import { type Condition, placeholders, type RawRow } from '../../database/row-codec.js'
+import { chunks, type Condition, placeholders, type RawRow } from '../../database/row-codec.js'
 import type { TransactionRunner } from '../../database/transaction-runner.js'
 import { formatInstant, type Instant } from '../../common/instant.js'
 import type { Channel } from '../rows/channel.js'
@@ -56,32 +56,35 @@ export class RefusalReader<Q extends QuotaRow> {
     size: number,
   ): Promise<{ items: TopRefusalView[] }> {
     const { refusal } = this.store
-    const members = groupId === undefined ? { sql: '', values: [] } : await this.membersOf(principalId, groupId)
+    const owners = groupId === undefined ? [EVERYBODY] : await this.membersOf(principalId, groupId)
     const column = (property: 'hour' | 'ownerId' | 'code' | 'count' | 'requested' | 'lastAt'): string =>
       refusal.column(property)
     const end = beginningOf('hour', this.clock.now()) + HOUR_MS
-    const rows = await this.transactions
-      .readsOf(principalId)
-      .read((transaction) =>
-        transaction.rows(
-          `SELECT ${column('ownerId')} AS owner, ${column('code')} AS reason, SUM(${column('count')}) AS attempts, ` +
-            `SUM(${column('requested')}) AS units, MAX(${column('lastAt')}) AS latest FROM ${refusal.table} ` +
-            `WHERE ${column('hour')} >= ? AND ${column('hour')} < ? ${members.sql}GROUP BY ${column('ownerId')}, ${column('code')} ` +
-            `ORDER BY attempts DESC, owner, reason LIMIT ${size}`,
-          [refusal.bind('hour', end - hours * HOUR_MS), refusal.bind('hour', end), ...members.values],
-        ),
-      )
-    const [{ field }] = this.channel.subjects
-    return {
-      items: rows.map((row) => ({
-        [field]: Number(row['owner']),
-        ...sumOf(row),
-      })),
+    const found: { owner: number; sum: TopRefusalView }[] = []
+    for (const these of owners) {
+      const rows = await this.transactions
+        .readsOf(principalId)
+        .read((transaction) =>
+          transaction.rows(
+            `SELECT ${column('ownerId')} AS owner, ${column('code')} AS reason, SUM(${column('count')}) AS attempts, ` +
+              `SUM(${column('requested')}) AS units, MAX(${column('lastAt')}) AS latest FROM ${refusal.table} ` +
+              `WHERE ${column('hour')} >= ? AND ${column('hour')} < ? ${these.sql}GROUP BY ${column('ownerId')}, ${column('code')} ` +
+              `ORDER BY attempts DESC, owner, reason LIMIT ${size}`,
+            [refusal.bind('hour', end - hours * HOUR_MS), refusal.bind('hour', end), ...these.values],
+          ),
+        )
+      for (const row of rows) found.push({ owner: Number(row['owner']), sum: sumOf(row) })
     }
+    found.sort((a, b) => b.sum.count - a.sum.count || a.owner - b.owner || (a.sum.code < b.sum.code ? -1 : 1))
+    const [{ field }] = this.channel.subjects
+    return { items: found.slice(0, size).map(({ owner, sum }) => ({ [field]: owner, ...sum })) }
   }
 
-  /** The condition that an owner is a member of a group or of one below it, by name or by default. */
-  private async membersOf(principalId: string, groupId: number): Promise<Condition> {
+  /**
+   * Conditions of which one holds for each owner that is a member of a group or of one below it, by name or by default,
+   * and none for others.
+   */
+  private async membersOf(principalId: string, groupId: number): Promise<Condition[]> {
     const { owner, refusal } = this.store
     const groups = new GroupStore(this.store)
     const { groupIds, hasDefault } = await this.transactions
@@ -90,8 +93,10 @@ export class RefusalReader<Q extends QuotaRow> {
     const groupOf =
       `(SELECT o.${owner.column('groupId')} FROM ${owner.readByKey(this.transactions.dialect, 'o')} ` +
       `WHERE o.${owner.column('ownerId')} = ${refusal.table}.${refusal.column('ownerId')})`
-    const byName = `${groupOf} IN (${placeholders(groupIds)})`
-    return { sql: `AND ${hasDefault ? `(${byName} OR ${groupOf} IS NULL)` : byName} `, values: groupIds }
+    return [...chunks(groupIds)].map((part, n) => {
+      const byName = `${groupOf} IN (${placeholders(part)})`
+      return { sql: `AND ${hasDefault && n === 0 ? `(${byName} OR ${groupOf} IS NULL)` : byName} `, values: part }
+    })
   }
 
   /**
@@ -162,6 +167,9 @@ export class RefusalReader<Q extends QuotaRow> {
     }
   }
 }
+
+/** No condition on owners. */
+const EVERYBODY: Condition = { sql: '', values: [] }
 
 /** A sum of counts with one code. */
 function sumOf(row: RawRow): TopRefusalView {

@@ -197,18 +197,23 @@ export class GroupStore<Q extends QuotaRow> {
   /** The live groups directly below these. */
   async childrenOf(transaction: Transaction, groupIds: readonly number[]): Promise<number[]> {
     const { group } = this.store
-    const rows = await transaction.rows(
-      `SELECT ${group.column('id')} AS id FROM ${group.readBy(transaction.dialect, ['parentId', 'deletedAt', 'id'])} ` +
-        `WHERE ${group.column('parentId')} IN (${placeholders(groupIds)}) AND ${group.column('deletedAt')} IS NULL`,
-      groupIds,
-    )
-    return rows.map((row) => Number(row['id']))
+    const children: number[] = []
+    for (const part of chunks(groupIds)) {
+      const rows = await transaction.rows(
+        `SELECT ${group.column('id')} AS id FROM ${group.readBy(transaction.dialect, ['parentId', 'deletedAt', 'id'])} ` +
+          `WHERE ${group.column('parentId')} IN (${placeholders(part)}) AND ${group.column('deletedAt')} IS NULL`,
+        part,
+      )
+      for (const row of rows) children.push(Number(row['id']))
+    }
+    return children
   }
 
   /** A group and the live groups below it. Is the group of every owner that is in none among them? */
   async family(transaction: Transaction, groupId: number): Promise<{ groupIds: number[]; hasDefault: boolean }> {
-    const groupIds = [groupId]
-    for (let level = [groupId]; level.length > 0;) groupIds.push(...(level = await this.childrenOf(transaction, level)))
+    const levels: number[][] = []
+    for (let level = [groupId]; level.length > 0; level = await this.childrenOf(transaction, level)) levels.push(level)
+    const groupIds = levels.flat()
     const { sql, values } = this.gateRow(transaction.dialect, '')
     const [row] = await transaction.rows(sql, values)
     const byDefault = row === undefined ? null : this.store.gate.decode(row).defaultGroupId
