@@ -398,6 +398,24 @@ forEveryChannel('upkeep', (kind, channels) => {
     await database.query(`UPDATE mail_usage_total SET charged = 11 WHERE ${day}`)
   })
 
+  it('shows a series beyond what SQLite adds up', async () => {
+    app.clock.set('2027-06-01T04:00:00.000Z')
+    const ids = [(await create(100)).id, (await create(100)).id]
+    await consume(150)
+    app.clock.pass(LAG)
+    await fold()
+    const change = async (to: bigint, from: number): Promise<unknown> =>
+      app.app
+        .get(DataSource)
+        .query(`UPDATE mail_usage_total SET charged = ${to} WHERE quota_id = ${ids[from]} AND step = 'day'`)
+    for (const n of [0, 1]) await change(2n ** 62n, n)
+    expect(used(await series(`account_id=${owner}&from=2027-06-01T00:00:00Z`))).toEqual([
+      ['2027-06-01T00', Number.MAX_SAFE_INTEGER, 0],
+    ])
+    await change(100n, 0)
+    await change(50n, 1)
+  })
+
   it('admits no act behind the watermark', async () => {
     app.clock.set('2027-06-01T10:00:00.000Z')
     const { id } = await create(1_000)

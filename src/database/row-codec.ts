@@ -292,6 +292,11 @@ export function placeholders(values: readonly unknown[]): string {
   return values.length === 0 ? 'NULL' : values.map(() => '?').join(', ')
 }
 
+/** A sum of integers, in SQL. SQLite's `SUM` fails at 2^63; `TOTAL` is exact up to 2^53, as numbers in code are. */
+export function sumIn(dialect: Dialect, sql: string): string {
+  return `${dialect === 'sqlite' ? 'TOTAL' : 'SUM'}(${sql})`
+}
+
 /** The maximum number of values that one statement names: SQLite takes 32,766, and some name each twice. */
 const MAX_VALUES = 10_000
 

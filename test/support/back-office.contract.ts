@@ -1,5 +1,6 @@
 import { beforeAll, describe, expect, it } from '@jest/globals'
 import { DataSource } from 'typeorm'
+import { TransactionRunner } from '../../src/database/transaction-runner.js'
 import type { Sent, TestApp } from './app.js'
 import type { ChannelApi } from './channel-api.js'
 import { type Body, bodyOf, brokenFields, fresh, ledgerOf, refusal, sweeperOf } from './quota-api.js'
@@ -1120,6 +1121,22 @@ export function backOfficeContract(api: ChannelApi, app: () => TestApp): void {
       expect(await all()).toEqual([later])
       const early = await app().get(`${api.quotas}/refusals${query({ all: 'true', from: '2027-05-11T10:00:00Z' })}`)
       expect(Object.keys(brokenFields(early))).toEqual(['from'])
+    })
+
+    it('stop at the largest exact number, however many owners were refused', async () => {
+      app().clock.set('2027-05-25T10:00:00Z')
+      const { refusal: counts } = ledgerOf(app(), api).store
+      const [at, amount] = [app().clock.now(), Number.MAX_SAFE_INTEGER]
+      const amounts = { requested: amount, smallest: amount, largest: amount, lastAmount: amount }
+      const rows = Array.from({ length: 1_100 }, () => ({ ownerId: fresh(), code: 'quota_exceeded' as const }))
+      await app()
+        .app.get(TransactionRunner)
+        .write(async (transaction) => {
+          const counted = rows.map((row) => ({ ...row, ...amounts, hour: at, lastAt: at, count: 1 }))
+          for (const { sql, values } of counts.inserts(counted, transaction)) await transaction.execute(sql, values)
+        })
+      const { items } = await read(`${api.quotas}/refusals?all=true`)
+      expect(items).toMatchObject([{ count: 1_100, requested: amount }])
     })
 
     it('are ordered by count, then owner, then code, as many as requested', async () => {

@@ -1,7 +1,7 @@
 import type { DataSource } from 'typeorm'
 import type { Clock } from '../../common/clock.js'
 import { instantFromStore } from '../../database/column.js'
-import { chunks, type Condition, placeholders, type RawRow } from '../../database/row-codec.js'
+import { chunks, type Condition, placeholders, type RawRow, sumIn } from '../../database/row-codec.js'
 import type { TransactionRunner } from '../../database/transaction-runner.js'
 import { formatInstant, type Instant } from '../../common/instant.js'
 import type { Channel } from '../rows/channel.js'
@@ -67,7 +67,7 @@ export class RefusalReader<Q extends QuotaRow> {
         .read((transaction) =>
           transaction.rows(
             `SELECT ${column('ownerId')} AS owner, ${column('code')} AS reason, SUM(${column('count')}) AS attempts, ` +
-              `SUM(${column('requested')}) AS units, MAX(${column('lastAt')}) AS latest FROM ${refusal.table} ` +
+              `${sumIn(transaction.dialect, column('requested'))} AS units, MAX(${column('lastAt')}) AS latest FROM ${refusal.table} ` +
               `WHERE ${column('hour')} >= ? AND ${column('hour')} < ? ${these.sql}GROUP BY ${column('ownerId')}, ${column('code')} ` +
               `ORDER BY attempts DESC, owner, reason LIMIT ${size}`,
             [refusal.bind('hour', end - hours * HOUR_MS), refusal.bind('hour', end), ...these.values],
@@ -114,7 +114,7 @@ export class RefusalReader<Q extends QuotaRow> {
       .read((transaction) =>
         transaction.rows(
           `SELECT ${hour} AS began, ${code} AS reason, SUM(${refusal.column('count')}) AS attempts, ` +
-            `SUM(${refusal.column('requested')}) AS units, MAX(${refusal.column('lastAt')}) AS latest ` +
+            `${sumIn(transaction.dialect, refusal.column('requested'))} AS units, MAX(${refusal.column('lastAt')}) AS latest ` +
             `FROM ${refusal.readByKey(transaction.dialect)} WHERE ${within.sql} ` +
             `GROUP BY ${hour}, ${code} ORDER BY ${hour} DESC, ${code}`,
           within.values,

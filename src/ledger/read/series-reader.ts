@@ -1,6 +1,7 @@
 import type { DataSource } from 'typeorm'
 import type { Clock } from '../../common/clock.js'
 import { instantFromStore } from '../../database/column.js'
+import { sumIn } from '../../database/row-codec.js'
 import { SharedReads } from '../../database/shared-reads.js'
 import type { Reads, Transaction, TransactionRunner } from '../../database/transaction-runner.js'
 import { Unavailable } from '../../common/service-error.js'
@@ -204,8 +205,8 @@ export class SeriesReader<Q extends QuotaRow> {
       `${column('quotaId')} NOT IN (SELECT ${quota.column('id')} FROM ${quota.table} ` +
       `WHERE ${quota.column('ownerId')} = ? AND ${quota.column('cap')} IS NOT NULL)`
     const totals =
-      `SELECT ${column('beganAt')} AS began_at, SUM(${column('charged')}) AS charged, SUM(${column('refunded')}) AS refunded, ` +
-      `SUM(${column('refused')}) AS refused, SUM(${column('refusals')}) AS refusals FROM ${counts}${usageTotal.readByKey(dialect, 't')} ` +
+      `SELECT ${column('beganAt')} AS began_at, ${sumIn(dialect, column('charged'))} AS charged, ${sumIn(dialect, column('refunded'))} AS refunded, ` +
+      `${sumIn(dialect, column('refused'))} AS refused, SUM(${column('refusals')}) AS refusals FROM ${counts}${usageTotal.readByKey(dialect, 't')} ` +
       `WHERE ${quotaId === undefined ? `${column('ownerId')} = ? AND ${paid}` : of} AND ${column('step')} = ? ` +
       `AND ${column('beganAt')} >= ? AND ${column('beganAt')} < ? GROUP BY ${column('beganAt')}`
     const bounds = [step, usageTotal.bind('beganAt', from), usageTotal.bind('beganAt', end)]
@@ -215,7 +216,7 @@ export class SeriesReader<Q extends QuotaRow> {
     }
     const hour = refusal.column('hour')
     const refusals =
-      `SELECT ${hour}, 0, 0, SUM(${refusal.column('requested')}), SUM(${refusal.column('count')}) ` +
+      `SELECT ${hour}, 0, 0, ${sumIn(dialect, refusal.column('requested'))}, SUM(${refusal.column('count')}) ` +
       `FROM ${refusal.readBy(transaction.dialect, ['ownerId', 'hour'])} ` +
       `WHERE ${refusal.column('ownerId')} = ? AND ${hour} >= ? AND ${hour} < ? AND ${refusal.column('code')} <> '${OBSERVED}' GROUP BY ${hour}`
     const rows = await transaction.rows(`${totals} UNION ALL ${refusals}`, [
