@@ -7,6 +7,7 @@ import { MAX_EXPIRED_AT_ONCE } from '../src/ledger/write/holds.js'
 import { Ledger } from '../src/ledger/write/ledger.js'
 import { QuotaReader } from '../src/ledger/read/quota-reader.js'
 import { RecentCounts } from '../src/ledger/read/recent-counts.js'
+import { UsageReader } from '../src/ledger/read/usage-reader.js'
 import { Verifier } from '../src/ledger/verify/verifier.js'
 import type { Outcome } from '../src/ledger/store/command.js'
 import type { MailQuota } from '../src/mail-quota/mail-quota.entity.js'
@@ -111,6 +112,22 @@ onEveryStore('holds of every member of a group', (kind) => {
     const clock = new PassingClock(app.clock.after(0))
     const reader = new QuotaReader(MAIL, database, runner, clock, new RecentCounts(runner, 'holds', clock))
     expect(await reader.check(2_500, 882)).toMatchObject({ allowed: false, refills_at: app.clock.after(60 * 2) })
+  })
+
+  it('are in the state that a page is of, however long it is read', async () => {
+    const [database, runner] = [app.app.get(DataSource), app.app.get(TransactionRunner)]
+    const reader = new UsageReader(MAIL, database, runner, new PassingClock(app.clock.after(0)))
+    const [{ id }] = await database.query("SELECT id FROM mail_quota WHERE cap = 'enforce' AND account_id < 0")
+    const whole = { id: 'admin', name: 'admin', ownOnly: false }
+    const states: string[] = []
+    let pages = 0
+    for (let before: string | null | undefined; before !== null; pages += 1) {
+      const page = await reader.ledger(whole, { quotaId: Number(id) }, before, 10, { state: 'reserved' })
+      states.push(...page.items.map(({ state }) => state))
+      before = page.next_before
+    }
+    expect(pages).toBeGreaterThan(3)
+    expect([...new Set(states)]).toEqual(['reserved'])
   })
 
   it('say nothing about what an owner waits for alone', async () => {

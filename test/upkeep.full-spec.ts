@@ -604,6 +604,24 @@ forEveryChannel('upkeep', (kind, channels) => {
     expect(await contradictions()).toEqual([])
   })
 
+  it('shows nothing of an operation that is removed while it is read', async () => {
+    app.clock.set('2027-07-20T12:00:00.000Z')
+    await create(1_000)
+    const [left, removed] = [await consume(5), await consume(7)]
+    for (const { id } of [left, removed]) await refund(id, 1)
+    const nobody = '00000000-0000-7000-8000-000000000000'
+    const move = async (from: string, to: string): Promise<unknown> =>
+      app.app
+        .get(DataSource)
+        .query('UPDATE mail_allocation SET operation_id = ? WHERE operation_id = ?', stored([to, from]))
+    // So a read finds it that has read the operation before the removal is committed.
+    await move(removed.id, nobody)
+    const { items } = bodyOf(200, await app.get(`${MAIL_API.usage}?account_id=${owner}`))
+    expect(items.map(({ id }: Body) => id)).toEqual([left.id])
+    expect(refusal(await app.get(`${MAIL_API.usage}/${removed.id}`))).toEqual([404, 'operation_not_found'])
+    await move(nobody, removed.id)
+  })
+
   it('removes what is older than the retention, and nothing else', async () => {
     app.clock.set('2027-08-01T12:00:00.000Z')
     const quota = await create(1_000, { used: 5 })

@@ -125,7 +125,7 @@ export class UsageReader<Q extends QuotaRow> {
     this.store = new LedgerStore(dataSource, channel)
     const ones = transactions.readsOf(`(${channel.name} operations)`)
     this.one = new SharedReads(async (ids) => {
-      const entries = await ones.read((transaction) => this.store.operationsById(transaction, ids))
+      const entries = await ones.read((transaction) => this.entries(transaction, ids))
       const byId = new Map(entries.map((entry) => [entry.row.id, entry]))
       return ids.map((id) => byId.get(id))
     })
@@ -175,7 +175,9 @@ export class UsageReader<Q extends QuotaRow> {
           ? await this.newestOfCounts(transaction, of, armsOf, size + 1)
           : await newestIn(transaction, armsOf(of), `LIMIT ${size + 1}`, size + 1)
       const page = found.slice(0, size)
-      const items = await this.shown(transaction, page)
+      // Some may have been settled since their ids were read.
+      const shown = await this.shown(transaction, page)
+      const items = filter.state === undefined ? shown : shown.filter(({ state }) => state === filter.state)
       const next = found.length > size ? page.at(-1) : await this.nextMark(transaction, of, end)
       return { items, next_before: next ?? null }
     })
@@ -457,8 +459,17 @@ export class UsageReader<Q extends QuotaRow> {
 
   /** Operations in the form of answers, newest first. */
   private async shown(transaction: Transaction, ids: readonly string[]): Promise<OperationView[]> {
-    const entries = await this.store.operationsById(transaction, ids)
+    const entries = await this.entries(transaction, ids)
     return entries.sort((a, b) => (a.row.id < b.row.id ? 1 : -1)).map((entry) => this.view(entry))
+  }
+
+  /**
+   * Operations by id. Their rows are read before their allocations: one that was removed in between has none, and is
+   * omitted.
+   */
+  private async entries(transaction: Transaction, ids: readonly string[]): Promise<OperationEntry[]> {
+    const found = await this.store.operationsById(transaction, ids)
+    return found.filter(({ allocations }) => allocations.length > 0)
   }
 
   private view({ row, allocations, caps }: OperationEntry): OperationView {
