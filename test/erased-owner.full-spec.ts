@@ -385,6 +385,23 @@ forEveryChannel('forgetting an owner', (kind, channels) => {
       expect((await summary(owner)).used).toBe(used + steps)
     })
 
+    it('leaves a caller whose name has a blank more, and whom it brought in', async () => {
+      const [owner, brought] = [fresh(), fresh()]
+      for (const one of [owner, brought]) await made(total(one))
+      const [callers, owners, other] = [`${api.channel}_caller`, `${api.channel}_owner`, `oidc:${owner} `]
+      const at = '2026-11-21 12:00:00.000'
+      await query(`INSERT INTO ${callers} (id, name, spent_at) VALUES ('${other}', '${other}', '${at}')`)
+      await query(`UPDATE ${owners} SET brought_by = '${other}', brought_at = '${at}' WHERE owner_id = ${brought}`)
+      const named = async (): Promise<Body[]> => [
+        await query(`SELECT name FROM ${callers} WHERE id LIKE '${other}%'`),
+        await query(`SELECT brought_by AS name FROM ${owners} WHERE owner_id = ${brought}`),
+      ]
+      const before = await named()
+      expect(before).toEqual([[{ name: other }], [{ name: other }]])
+      await erase(owner)
+      expect(await named()).toEqual(before)
+    })
+
     it('takes more rows than a step has', async () => {
       const owner = fresh()
       const text = `many-${owner}`

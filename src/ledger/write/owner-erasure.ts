@@ -1,7 +1,7 @@
 import type { DataSource, ObjectLiteral } from 'typeorm'
 import type { Clock } from '../../common/clock.js'
 import { BEFORE_EVERY_ID, bytesFromStore, bytesToStore } from '../../database/bytes.js'
-import { chunks, placeholders, type RowCodec, type Scalar } from '../../database/row-codec.js'
+import { chunks, type Condition, placeholders, type RowCodec, type Scalar } from '../../database/row-codec.js'
 import type { Transaction, TransactionRunner } from '../../database/transaction-runner.js'
 import { OIDC_PREFIX } from '../../common/principal-name.js'
 import type { Instant } from '../../common/instant.js'
@@ -343,13 +343,13 @@ export class OwnerErasure<Q extends QuotaRow> {
   /** The owner as a principal: that it has spent, and whom it brought in through the default group. */
   private async *callers(): AsyncGenerator<ErasureStep> {
     const { caller, owner } = this.store
-    const names = [...this.names]
     const [id, by, ownerId] = [caller.column('id'), owner.column('broughtBy'), owner.column('ownerId')]
+    const [isIt, hasItsName] = [this.isNamed(caller, 'c', 'id'), this.isNamed(caller, 'c', 'name')]
     const known = await this.transactions.read(async (transaction) =>
-      transaction.rows(
-        `SELECT ${id} AS id FROM ${caller.table} WHERE ${id} IN (${placeholders(names)}) OR ${caller.column('name')} IN (${placeholders(names)})`,
-        [...names, ...names],
-      ),
+      transaction.rows(`SELECT c.${id} AS id FROM ${caller.table} c WHERE ${isIt.sql} OR ${hasItsName.sql}`, [
+        ...isIt.values,
+        ...hasItsName.values,
+      ]),
     )
     const ids = known.map((row) => String(row['id']))
     if (ids.length > 0)
@@ -357,11 +357,12 @@ export class OwnerErasure<Q extends QuotaRow> {
         transaction.execute(`DELETE FROM ${caller.table} WHERE ${id} IN (${placeholders(ids)})`, ids),
       )
     yield { what: 'callers', read: ids.length, erased: ids.length }
+    const isBrought = this.isNamed(owner, 'o', 'broughtBy')
     for (let read = Infinity; read >= ERASED_AT_ONCE;) {
       const rows = await this.transactions.read(async (transaction) =>
         transaction.rows(
-          `SELECT ${ownerId} AS id FROM ${owner.readBy(transaction.dialect, ['broughtBy', 'broughtAt'])} WHERE ${by} IN (${placeholders(names)}) LIMIT ${ERASED_AT_ONCE}`,
-          names,
+          `SELECT o.${ownerId} AS id FROM ${owner.readBy(transaction.dialect, ['broughtBy', 'broughtAt'], 'o')} WHERE ${isBrought.sql} LIMIT ${ERASED_AT_ONCE}`,
+          isBrought.values,
         ),
       )
       const ownerIds = rows.map((row) => Number(row['id']))
@@ -375,6 +376,16 @@ export class OwnerErasure<Q extends QuotaRow> {
           )
         })
       yield { what: 'owners', read, erased: read }
+    }
+  }
+
+  /** The condition that a column is one of the owner's names, compared by bytes. */
+  private isNamed<T extends ObjectLiteral>(codec: RowCodec<T>, alias: string, property: keyof T & string): Condition {
+    const { dialect } = this.transactions
+    const conditions = [...this.names].map((name) => codec.equals(dialect, alias, property, name))
+    return {
+      sql: `(${conditions.map(({ sql }) => sql).join(' OR ')})`,
+      values: conditions.flatMap(({ values }) => values),
     }
   }
 
