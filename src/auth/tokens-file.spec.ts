@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process'
 import { mkdir, mkdtemp, rename, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -20,6 +21,12 @@ describe('the file of tokens', () => {
 
   const names = () => tokens.known.map(({ principal }) => principal.name)
   const write = async (...entries: string[]) => writeFile(path, entries.join('\n'))
+  /** In place of the file, or beside it. */
+  const pipe = async (name = 'tokens'): Promise<string> => {
+    await rm(path)
+    execFileSync('mkfifo', [join(folder, name)])
+    return join(folder, name)
+  }
   const lookTwice = async () => {
     await file.look()
     await file.look()
@@ -99,6 +106,8 @@ describe('the file of tokens', () => {
     ['is broken', async () => write(entry('b', 'two'), 'hush:usage:hush'), /line 2: the digest must be/],
     ['is empty', async () => write(''), /holds no entry/],
     ['is gone', async () => rm(path), /ENOENT/],
+    ['is a pipe, which would be read until somebody writes to it', async () => pipe(), /is not a regular file/],
+    ['is a link to one', async () => symlink(await pipe('tokens.pipe'), path), /is not a regular file/],
   ])('keeps the previous tokens if it %s, and logs that once', async (_how, spoil, why) => {
     await spoil()
     for (let n = 0; n < 5; n += 1) await file.look()
@@ -106,6 +115,7 @@ describe('the file of tokens', () => {
     expect(said).toEqual([['error', expect.stringMatching(why)]])
     expect(said.join()).not.toMatch(/hush|[0-9a-f]{64}/)
     // Broken in another way.
+    await rm(path, { force: true })
     await write('x')
     await lookTwice()
     expect([said.length, file.changes.refused]).toEqual([2, 2])

@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -636,7 +637,11 @@ describe('AUTH_TOKENS_FILE', () => {
     expect(mistakes({ AUTH_TOKENS_FILE: join(folder, 'none') })).toEqual([
       expect.stringMatching(/^AUTH_TOKENS_FILE cannot be read: ENOENT/),
     ])
-    expect(mistakes({ AUTH_TOKENS_FILE: folder })).toEqual([expect.stringMatching(/^AUTH_TOKENS_FILE cannot be read/)])
+    const pipe = join(folder, 'pipe')
+    execFileSync('mkfifo', [pipe])
+    for (const path of [folder, pipe])
+      for (const name of ['AUTH_TOKENS_FILE', 'WEBHOOKS_FILE'])
+        expect(mistakes({ [name]: path })).toEqual([`${name} cannot be read: ${path} is not a regular file`])
   })
 
   it('is refused together with AUTH_TOKENS', () => {

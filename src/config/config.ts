@@ -2,6 +2,7 @@ import { X509Certificate } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { isIP } from 'node:net'
 import { type OidcConfig, readOidc } from './oidc.js'
+import { readRegularSync } from './regular-file.js'
 import { parseWebhooksFile, type WebhookEndpoint, WEBHOOKS_FILE } from './webhook-endpoints.js'
 import { parseTokens, parseTokensFile, type ReadTokens, type TokenEntry, TOKENS_FILE } from './token-entries.js'
 
@@ -406,7 +407,7 @@ function readWebhooks(read: Reader): Pick<Config, 'webhooks' | 'webhooksFile'> {
   const webhooksFile = read.text(WEBHOOKS_FILE)
   if (webhooksFile === undefined) return { webhooks: [], webhooksFile }
   try {
-    const { value: webhooks, mistakes } = parseWebhooksFile(readFileSync(webhooksFile, 'utf8'))
+    const { value: webhooks, mistakes } = parseWebhooksFile(readRegularSync(webhooksFile))
     read.mistakes.push(...mistakes)
     return { webhooks, webhooksFile }
   } catch (error) {
@@ -417,7 +418,7 @@ function readWebhooks(read: Reader): Pick<Config, 'webhooks' | 'webhooksFile'> {
 
 function readTokensFile(path: string): ReadTokens {
   try {
-    return parseTokensFile(readFileSync(path, 'utf8'))
+    return parseTokensFile(readRegularSync(path))
   } catch (error) {
     return { tokens: [], mistakes: [`${TOKENS_FILE} cannot be read: ${(error as Error).message}`] }
   }

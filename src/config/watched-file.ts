@@ -1,5 +1,5 @@
-import { readFile } from 'node:fs/promises'
 import { Logger } from '@nestjs/common'
+import { readRegular } from './regular-file.js'
 
 /** The interval between reads of a file, in milliseconds. */
 const LOOK_EVERY_MS = 2_000
@@ -128,7 +128,7 @@ export class WatchedFile<T> {
 
 async function read(path: string): Promise<Sight> {
   try {
-    return { text: await readFile(path, 'utf8') }
+    return { text: await readRegular(path) }
   } catch (error) {
     return { failure: (error as Error).message }
   }

@@ -1,0 +1,21 @@
+import { readFileSync, type Stats, statSync } from 'node:fs'
+import { readFile, stat } from 'node:fs/promises'
+
+/**
+ * Reads a text file.
+ * @throws Error if it is not a regular file, links followed: the read of a pipe lasts until somebody writes to it
+ */
+export async function readRegular(path: string): Promise<string> {
+  requireRegular(path, await stat(path))
+  return readFile(path, 'utf8')
+}
+
+/** The same, for the start. */
+export function readRegularSync(path: string): string {
+  requireRegular(path, statSync(path))
+  return readFileSync(path, 'utf8')
+}
+
+function requireRegular(path: string, stats: Stats): void {
+  if (!stats.isFile()) throw new Error(`${path} is not a regular file`)
+}
