@@ -131,6 +131,17 @@ describe('the file of webhooks', () => {
     expect(parse(...Array.from({ length: 101 }, () => ops)).mistakes).toEqual([expect.stringMatching(/more than 100/)])
   })
 
+  it.each([
+    ['[{"name": "ops",\n  "secrets": ["hush"]\n  "types": []}]', ': line 3, column 3'],
+    ['[{"name": "hush",}]', ': line 1, column 18'],
+    ['[] hush', ': line 1, column 4'],
+    // Without a position, the parser's message quotes the file.
+    ['["at position 7", hush]', ''],
+    ['[{"name": ', ''],
+  ])('is refused as invalid JSON with the place, and without its content: %j', (text, place) => {
+    expect(parseWebhooksFile(text).mistakes).toEqual([`WEBHOOKS_FILE is not JSON${place}`])
+  })
+
   it('has its mistakes reported together with all others', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'quota-config-'))
     const path = join(folder, 'webhooks.json')

@@ -88,8 +88,8 @@ export function parseWebhooksFile(text: string): ParsedFile<readonly WebhookEndp
   let entries: unknown
   try {
     entries = JSON.parse(text)
-  } catch {
-    return broken(`${WEBHOOKS_FILE} is not JSON`)
+  } catch (error) {
+    return broken(`${WEBHOOKS_FILE} is not JSON${placeOf(error as Error, text)}`)
   }
   if (!Array.isArray(entries)) return broken(`${WEBHOOKS_FILE} must hold an array of endpoints`)
   if (entries.length > MAX_ENDPOINTS) return broken(`${WEBHOOKS_FILE} holds more than ${MAX_ENDPOINTS} endpoints`)
@@ -103,6 +103,14 @@ export function parseWebhooksFile(text: string): ParsedFile<readonly WebhookEndp
     return [...wrong, ...twice].map((mistake) => `${WEBHOOKS_FILE}, entry ${index + 1}: ${mistake}`)
   })
   return { value: Object.freeze(found.map(({ endpoint }) => endpoint)), mistakes }
+}
+
+/** Where the parser stopped, if its message says so; it may also quote the text, which contains secrets. */
+function placeOf({ message }: Error, text: string): string {
+  const [, position] = /JSON at position (\d+)(?: \(line \d+ column \d+\))?$/.exec(message) ?? []
+  if (position === undefined) return ''
+  const lines = text.slice(0, Number(position)).split('\n')
+  return `: line ${lines.length}, column ${(lines.at(-1) ?? '').length + 1}`
 }
 
 function readEndpoint(entry: unknown): { endpoint: WebhookEndpoint; mistakes: string[] } {
