@@ -575,11 +575,13 @@ describe('what is printed and looked at', () => {
     await page.goto(`${service.url}/admin/mail/quotas/${id}`)
     await signIn(page, 'anna')
     await pressInMenu(page, 'Disable')
-    await page.getByRole('dialog').getByRole('button', { name: 'Disable' }).click()
+    const confirm = page.getByRole('dialog').getByRole('button', { name: 'Disable' })
+    await confirm.waitFor()
+    // The message would disappear by itself as well.
+    await page.clock.pauseAt(await page.evaluate<number>('Date.now() + 60_000'))
+    await confirm.click()
     const message = told(page, `Quota ${id} is disabled.`)
     await message.waitFor()
-    // It would disappear by itself as well.
-    await page.clock.pauseAt(await page.evaluate<number>('Date.now() + 100'))
     const box = await message.boundingBox()
     expect(box!.width).toBeGreaterThan(100)
     expect(box!.y + box!.height).toBeLessThanOrEqual(800)
