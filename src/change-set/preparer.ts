@@ -165,13 +165,18 @@ function requestOfAll(set: ChangeSetRow): () => RequestedChange {
   return () => common
 }
 
-/** Returns a function that reads the records of a file again: deciding a row replaces what it requested. */
+/**
+ * Returns a function that reads the records of a file again: deciding a row replaces what it requested. A row with
+ * mistakes keeps it: its first reading also knew the rows before it that are not stored whole.
+ */
 function requestOfRecords<Q extends QuotaRow>(
   { kind, clock }: Dependencies<Q>,
   { columns }: ChangeSetRow,
 ): (item: ChangeSetItemRow) => RequestedChange {
   const records = new RecordReader(kind, JSON.parse(columns ?? '[]') as string[], clock)
-  return ({ row, given }) => {
+  return ({ row, given, command }) => {
+    const first = JSON.parse(command ?? 'null') as RequestedChange | null
+    if (first?.kind === 'update' && (first.errors ?? []).length > 0) return first
     const { requested } = records.read(JSON.parse(given ?? '[]') as string[])
     if (requested === undefined) throw new Error(`the record of row ${row} is unreadable`)
     return requested

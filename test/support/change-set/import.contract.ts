@@ -362,6 +362,17 @@ export function importContract(suite: ChangeSetSuite): void {
       expect(Number(kept?.n)).toBeLessThanOrEqual(1_000)
     })
 
+    it.each([
+      ['small', 'x'],
+      ['large', '\u0001'.repeat(9_000)],
+    ])('refuse the second row of a quota whose first, a %s one, is invalid', async (_size, bad) => {
+      const { id } = await made(total(fresh()))
+      const set = await imported('id,label,total', `${id},${bad},x`, `${id},good,20`)
+      expect(set.counts).toMatchObject({ rows: 2, invalid: 2 })
+      const [, second] = await rows(set.id)
+      expect(second.problem.errors).toEqual([{ field: 'id', message: 'occurs in an earlier row' }])
+    })
+
     it('treat an empty cell as absent, and null as null', async () => {
       const { id } = await made(cycle(fresh(), { label: 'named', expire_at: '2027-01-01T00:00:00Z' }))
       const set = await imported('id,label,expire_at,total,thresholds', `${id},,null,,50 80`)
