@@ -1,5 +1,6 @@
 import type { EventFeeds } from '../channel-api/event-feeds.js'
 import type { Clock } from '../common/clock.js'
+import { TimeSlice } from '../common/time-slice.js'
 import type { WebhookEndpoint } from '../config/webhook-endpoints.js'
 import { leaseFor } from '../database/lease.js'
 import { PeriodicTask } from '../common/periodic-task.js'
@@ -497,7 +498,7 @@ export class Delivery {
   private async readAhead(endpoint: WebhookEndpoint, oldestOnly: boolean): Promise<void> {
     const { clock, feeds, store, transactions } = this.parts
     const now = clock.now()
-    const ready = await transactions.read(async (transaction) => {
+    const { told, events } = await transactions.read(async (transaction) => {
       const oldest = oldestOnly ? await store.oldest(transaction, this.name) : undefined
       const found = oldestOnly
         ? oldest === undefined || oldest.nextAt > now
@@ -517,16 +518,24 @@ export class Delivery {
         for (const [position, event] of await feed.at(transaction, positions))
           events.set(keyOf({ channel, position }), { ...event, channel })
       }
-      return told.flatMap(({ delivery, digest, places }) => {
-        const [first, ...worst] = places.map((place) => events.get(keyOf(place)))
-        if (first === undefined) return []
-        if (digest === undefined) return [{ delivery, message: messageOf(endpoint, first) }]
-        const shown = worst.filter((one) => one !== undefined)
-        const { count } = digest
-        const end = digestPlace(delivery.position).dueAt
-        return [{ delivery, message: digestMessageOf(endpoint, { id: first.event.id, worst: shown, count, end }) }]
-      })
+      return { told, events }
     })
+    const ready: typeof this.ready = []
+    // The text of a digest takes milliseconds.
+    const slice = new TimeSlice()
+    for (const { delivery, digest, places } of told) {
+      if (slice.spent) await slice.next()
+      const [first, ...worst] = places.map((place) => events.get(keyOf(place)))
+      if (first === undefined) continue
+      if (digest === undefined) {
+        ready.push({ delivery, message: messageOf(endpoint, first) })
+        continue
+      }
+      const shown = worst.filter((one) => one !== undefined)
+      const { count } = digest
+      const end = digestPlace(delivery.position).dueAt
+      ready.push({ delivery, message: digestMessageOf(endpoint, { id: first.event.id, worst: shown, count, end }) })
+    }
     this.ready = ready
     this.readyFor = endpoint
   }
