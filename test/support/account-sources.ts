@@ -1,5 +1,6 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { readdirSync, readFileSync } from 'node:fs'
 import { chmod, chown, copyFile, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -58,6 +59,17 @@ class Source {
 
   signal(name: NodeJS.Signals): void {
     this.child?.kill(name)
+  }
+
+  /** Stops the process: a thread of a busy machine may go on for a while after the signal. */
+  async pause(): Promise<void> {
+    this.signal('SIGSTOP')
+    const tasks = `/proc/${this.child?.pid}/task`
+    const isRunning = (task: string): boolean => !readFileSync(`${tasks}/${task}/stat`, 'utf8').includes(') T ')
+    for (let n = 0; readdirSync(tasks).some(isRunning); n += 1) {
+      if (n === 3_000) throw new Error('the process does not stop')
+      await sleep(10)
+    }
   }
 
   async stop(): Promise<void> {
