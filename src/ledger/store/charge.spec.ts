@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals'
 import fc from 'fast-check'
 import { cut } from '../../domain/draw-down.js'
 import { firstIdAt, instantOfId } from '../rows/act-id.js'
-import { type PaidOperation, type Charge, chargesOf, type UsageAct } from './charge.js'
+import { type PaidOperation, type Charge, chargesOf, refundedBefore, type UsageAct } from './charge.js'
 
 const ALLOCATIONS = fc.array(
   fc.record({ quotaId: fc.integer({ min: 1, max: 5 }), cycleSeq: fc.nat(3), amount: fc.integer({ min: 1, max: 9 }) }),
@@ -39,7 +39,12 @@ describe('charges of acts', () => {
             left -= back
             refunds.push(act(`r${refunds.length}`, 'refund', back))
           }
-          const operation: PaidOperation = { allocations, caps: [{ quotaId: 8, cycleSeq: 1 }], charged, refunds }
+          // Some of them are in the totals already.
+          const [known, rest] = [refunds.slice(0, n % 3), refunds.slice(n % 3)]
+          const earlier = known.reduce((sum, { amount }) => sum + (amount ?? 0), 0)
+          const before = [...refundedBefore(known), ...refundedBefore(rest.toReversed(), earlier)]
+          const caps = [{ quotaId: 8, cycleSeq: 1 }]
+          const operation: PaidOperation = { allocations, caps, charged, refundedBefore: new Map(before) }
           const charges = [act('c', 'commit', charged), ...refunds].flatMap((one) => chargesOf(one, operation))
           const kept = cut(allocations, 0, left).map((part) => ({
             ...part,
@@ -64,7 +69,7 @@ describe('charges of acts', () => {
     ]
     const [first, second] = [act('a', 'refund', 2), act('b', 'refund', 2)]
     const told = (refunds: UsageAct[], one: UsageAct): Charge[] =>
-      chargesOf(one, { allocations, caps: [], charged: 6, refunds })
+      chargesOf(one, { allocations, caps: [], charged: 6, refundedBefore: refundedBefore(refunds) })
     expect(told([first, second], first)).toEqual(told([first], first))
     expect(net([...told([first, second], first), ...told([first, second], second)])).toEqual({ '1 0': -1, '2 4': -3 })
   })
@@ -78,7 +83,8 @@ describe('charges of acts', () => {
       { ...charge, quotaId: 3, cycleSeq: 0, byCap: true },
       { ...charge, quotaId: 12, cycleSeq: 7, byCap: true },
     ])
-    const operation = { allocations: [{ quotaId: 1, cycleSeq: 0, amount: 3 }], caps: [], charged: 0, refunds: [] }
+    const allocations = [{ quotaId: 1, cycleSeq: 0, amount: 3 }]
+    const operation = { allocations, caps: [], charged: 0, refundedBefore: refundedBefore([]) }
     for (const kind of ['reserve', 'release'] as const) expect(chargesOf(act('x', kind, 3), operation)).toEqual([])
     expect(chargesOf(act('x', 'create', null))).toEqual([])
   })

@@ -1,7 +1,7 @@
 import type { CapCount } from '../../domain/cap.js'
 import { type Allocation, cut } from '../../domain/draw-down.js'
 import type { Instant } from '../../common/instant.js'
-import type { Act, ActRow } from '../rows/act.entity.js'
+import type { ActRow } from '../rows/act.entity.js'
 import { capsOf } from '../rows/counted-caps.js'
 
 /**
@@ -33,8 +33,8 @@ export interface PaidOperation {
   readonly caps: readonly CapCount[]
   /** Units charged in total, gross. */
   readonly charged: number
-  /** All of its refunds. */
-  readonly refunds: readonly Pick<Act, 'id' | 'amount'>[]
+  /** The units that its refunds with smaller ids returned, by the id of a refund (`refundedBefore`). */
+  readonly refundedBefore: ReadonlyMap<string, number>
 }
 
 /** The kinds of acts that charge or refund units. */
@@ -68,9 +68,24 @@ export function chargesOf(act: UsageAct, operation?: PaidOperation): Charge[] {
     return chargesFor([{ quotaId: act.plainQuotaId, cycleSeq: act.cycleSeq, amount }], capsOf(act.caps), true)
   }
   if (operation === undefined) return []
-  const { allocations, caps, charged, refunds } = operation
+  const { allocations, caps, charged } = operation
   if (kind === 'consume' || kind === 'commit') return chargesFor(cut(allocations, 0, amount), caps, true)
   if (kind !== 'refund') return []
-  const before = refunds.reduce((sum, other) => (other.id < act.id ? sum + (other.amount ?? 0) : sum), 0)
+  const before = operation.refundedBefore.get(act.id) ?? 0
   return chargesFor(cut(allocations, charged - before - amount, charged - before), caps, false)
+}
+
+/**
+ * Returns the units that an operation's refunds had returned before each of its refunds, by id.
+ * @param refunds the refunds from one id on, in any order
+ * @param earlier the units that those with smaller ids returned
+ */
+export function refundedBefore(refunds: readonly Pick<ActRow, 'id' | 'amount'>[], earlier = 0): Map<string, number> {
+  let sum = earlier
+  const before = new Map<string, number>()
+  for (const { id, amount } of refunds.toSorted((a, b) => (a.id < b.id ? -1 : 1))) {
+    before.set(id, sum)
+    sum += amount ?? 0
+  }
+  return before
 }

@@ -424,10 +424,29 @@ export class LedgerStore<Q extends QuotaRow> {
     return [...(await this.plainActs(transaction, [operationId])), ...later].map((act) => this.whole(act))
   }
 
-  /** The refunds of these operations. */
-  async refundsOf(transaction: Transaction, operationIds: readonly string[]): Promise<ActRow[]> {
-    const acts = await this.byIds(transaction, this.act, 'operationId', operationIds)
-    return acts.filter(({ kind }) => kind === 'refund')
+  /**
+   * The units that refunds of operations before an act returned, by operation. It reads the refunds from that act on, not
+   * the others: one operation may have any number. One statement, so that both of its parts see the same state.
+   */
+  async refundedBefore(
+    transaction: Transaction,
+    operationIds: readonly string[],
+    actId: string,
+  ): Promise<Map<string, number>> {
+    const { act, operation } = this
+    const { dialect } = transaction
+    const [id, a] = [`o.${operation.column('id')}`, (property: keyof ActRow & string) => `a.${act.column(property)}`]
+    const found = new Map<string, number>()
+    for (const part of chunks(operationIds)) {
+      const rows = await transaction.rows(
+        `SELECT ${id} AS id, o.${operation.column('refunded')} - COALESCE((SELECT SUM(${a('amount')}) FROM ${act.readBy(dialect, ['operationId'], 'a')} ` +
+          `WHERE ${a('operationId')} = ${id} AND ${a('id')} >= ? AND ${a('kind')} = 'refund'), 0) AS units ` +
+          `FROM ${operation.readByKey(dialect, 'o')} WHERE ${id} IN (${placeholders(part)})`,
+        [bytesToStore(actId), ...part.map(bytesToStore)],
+      )
+      for (const row of rows) found.set(idFromStore(row['id']), Number(row['units']))
+    }
+    return found
   }
 
   /** Operations with their allocations in draw-down order. */
@@ -990,7 +1009,7 @@ function withAllocations(rows: readonly OperationRow[], allocations: AllocationR
 const MAX_ROWS_UPDATED = 100
 
 /** Rows as entities. 500 owners may have 100,000 of them, so the conversion yields to other tasks. */
-async function decoded<T extends object>(codec: RowCodec<T>, rows: readonly RawRow[]): Promise<T[]> {
+export async function decoded<T extends object>(codec: RowCodec<T>, rows: readonly RawRow[]): Promise<T[]> {
   const slice = new TimeSlice()
   const found: T[] = []
   for (const row of rows) {

@@ -13,8 +13,15 @@ import type { QuotaRow } from '../rows/quota.entity.js'
 import { OBSERVED, type RefusalRow } from '../rows/refusal.entity.js'
 import { ALL_OWNERS, SERIES_STEPS, type UsageTotalRow } from '../rows/usage-total.entity.js'
 import { beginningOf } from '../rows/utc-step.js'
-import { type PaidOperation, type Charge, chargesOf, USAGE_KINDS, type UsageAct } from '../store/charge.js'
-import type { LedgerStore } from '../store/ledger-store.js'
+import {
+  type Charge,
+  chargesOf,
+  type PaidOperation,
+  refundedBefore,
+  USAGE_KINDS,
+  type UsageAct,
+} from '../store/charge.js'
+import { decoded, type LedgerStore } from '../store/ledger-store.js'
 
 /** The columns by which plain consumes are grouped. */
 const OF_PLAIN = ['plainOwnerId', 'plainQuotaId', 'cycleSeq'] as const
@@ -35,7 +42,7 @@ const TOTAL_COLUMNS = [
 /** The quota and cycle of totals that belong to none. */
 export const NO_QUOTA = { quotaId: 0, cycleSeq: 0 } as const
 
-/** The number of sums of plain consumes that are added to the totals at a time. */
+/** The number of charges, or of sums of plain consumes, that are added to the totals at a time. */
 const SUMS_AT_ONCE = 2_000
 
 /** The maximum number of owners in one statement. */
@@ -99,8 +106,9 @@ export class TotalsStore<Q extends QuotaRow> {
   async add(transaction: Transaction, rows: readonly UsageTotalRow[]): Promise<void> {
     const { usageTotal } = this.store
     const conflict = addition(transaction.dialect, (property) => usageTotal.column(property))
+    // Sent at once: together, the statements of a step would be formatted in one turn of the event loop.
     for (const { sql, values } of usageTotal.inserts(rows, transaction))
-      await transaction.later(`${sql} ${conflict}`, values)
+      await transaction.execute(`${sql} ${conflict}`, values)
   }
 
   /**
@@ -143,7 +151,7 @@ export class TotalsStore<Q extends QuotaRow> {
     }
     const plain = sums.flatMap((row) => [...chargedByQuota(row), ...chargedByCaps(row)])
     const wanted = new Set(ownerIds)
-    const acts = others.map((row) => act.decode(row))
+    const acts = await decoded(act, others)
     return [...(await this.withGroups(transaction, plain)), ...(await this.charges(transaction, acts))].filter(
       ({ ownerId }) => wanted.has(ownerId),
     )
@@ -273,10 +281,15 @@ export class TotalsStore<Q extends QuotaRow> {
     await this.addSums(transaction, rows, async (part) => this.withGroups(transaction, part.flatMap(chargedByCaps)))
   }
 
-  private async addSums(
+  /** Adds charges to the totals, some at a time, so that no statement is large. */
+  async addCharges(transaction: Transaction, charges: readonly Charge[]): Promise<void> {
+    await this.addSums(transaction, charges, async (part) => part)
+  }
+
+  private async addSums<T>(
     transaction: Transaction,
-    rows: readonly RawRow[],
-    charges: (part: readonly RawRow[]) => Promise<readonly Charge[]>,
+    rows: readonly T[],
+    charges: (part: readonly T[]) => Promise<readonly Charge[]>,
   ): Promise<void> {
     const slice = new TimeSlice()
     for (const part of chunks(rows, SUMS_AT_ONCE)) {
@@ -294,11 +307,11 @@ export class TotalsStore<Q extends QuotaRow> {
         `AND ${act.column('plainOwnerId')} IS NULL AND ${act.column('kind')} IN (${placeholders(USAGE_KINDS)})`,
       [bytesToStore(after), bytesToStore(last), ...USAGE_KINDS],
     )
-    return rows.map((row) => act.decode(row))
+    return decoded(act, rows)
   }
 
   /**
-   * The charges of acts, according to their operations. A charge to a group's quota is one of the group; if the quota
+   * The charges of acts, according to their operations: of each operation, all of its refunds from one id on. A charge to a group's quota is one of the group; if the quota
    * paid it, it is one of the operation's owner, too. What was paid is also a charge of the whole channel.
    */
   async charges(transaction: Transaction, acts: readonly UsageAct[]): Promise<Charge[]> {
@@ -345,19 +358,28 @@ export class TotalsStore<Q extends QuotaRow> {
     acts: readonly UsageAct[],
   ): Promise<ReadonlyMap<string, PaidOperation>> {
     const ids = new Set<string>()
-    const refunded = new Set<string>()
-    for (const { kind, operationId } of acts) {
-      if (operationId === null) continue
-      ids.add(operationId)
-      if (kind === 'refund') refunded.add(operationId)
+    let first = AFTER_EVERY_ID
+    for (const { id, operationId } of acts) {
+      if (operationId !== null) ids.add(operationId)
+      if (id < first) first = id
     }
     if (ids.size === 0) return new Map()
+    const refunds = groupBy(
+      acts.filter(({ kind }) => kind === 'refund'),
+      ({ operationId }) => operationId,
+    )
     const entries = await this.store.operationsById(transaction, [...ids])
-    const refunds = groupBy(await this.store.refundsOf(transaction, [...refunded]), ({ operationId }) => operationId)
+    const refunded = entries.flatMap(({ row }) => (refunds.has(row.id) ? [row.id] : []))
+    const earlier = await this.store.refundedBefore(transaction, refunded, first)
     return new Map(
       entries.map(({ row, allocations, caps = NO_CAPS }) => [
         row.id,
-        { allocations, caps, charged: row.charged, refunds: refunds.get(row.id) ?? [] },
+        {
+          allocations,
+          caps,
+          charged: row.charged,
+          refundedBefore: refundedBefore(refunds.get(row.id) ?? [], earlier.get(row.id)),
+        },
       ]),
     )
   }

@@ -7,7 +7,7 @@ import { FOLD_LAG_MS, firstIdAt, instantOfId } from '../rows/act-id.js'
 import type { LedgerStateRow } from '../rows/ledger-state.entity.js'
 import type { QuotaRow } from '../rows/quota.entity.js'
 import type { LedgerStore } from '../store/ledger-store.js'
-import { summed, TotalsStore } from './totals-store.js'
+import { TotalsStore } from './totals-store.js'
 
 /** The number of acts per step: in a larger step, more acts belong to one quota and share one row. */
 const STEP = { mysql: 50_000, sqlite: 1_000 } as const
@@ -64,7 +64,7 @@ export class TotalsUpdater<Q extends QuotaRow> {
       const end = last ?? closedTo
       await this.rows.addPlain(transaction, foldedTo, end)
       const others = await this.rows.othersBetween(transaction, foldedTo, end)
-      await this.rows.add(transaction, summed(await this.rows.charges(transaction, others)))
+      await this.rows.addCharges(transaction, await this.rows.charges(transaction, others))
       await transaction.later(
         `UPDATE ${state.table} SET ${state.column('foldedTo')} = ? WHERE ${state.column('id')} = 1`,
         [state.bind('foldedTo', end)],
