@@ -692,6 +692,28 @@ forEveryChannel('upkeep', (kind, channels) => {
     expect(await contradictions()).toEqual([])
   })
 
+  it('adds up what happens while it removes, however long that takes', async () => {
+    app.clock.set('2027-10-03T12:00:00.000Z')
+    await create(1_000)
+    await consume(5)
+    app.clock.set('2027-11-03T12:00:00.000Z')
+    await consume(7)
+    const upkeep = upkeepOf(app, MAIL_API)
+    const { observer } = upkeep
+    const removed: number[] = []
+    upkeep.observer = {
+      removed: (what, count) => {
+        if (what !== 'act') return
+        removed.push(count)
+        if (count > 0) app.clock.pass(LAG)
+      },
+    }
+    await upkeep.round()
+    upkeep.observer = observer
+    expect(removed).toEqual([expect.any(Number), 0])
+    expect(await upkeep.totals.behindSince()).toBeUndefined()
+  })
+
   it('removes nothing that it says is complete, when a day ends during the removal', async () => {
     app.clock.set('2027-10-10T23:59:00.000Z')
     await create(1_000)

@@ -10,7 +10,7 @@ import { instantOfId } from '../rows/act-id.js'
 import type { LedgerStateRow } from '../rows/ledger-state.entity.js'
 import type { QuotaRow } from '../rows/quota.entity.js'
 import { oldestKept } from '../rows/refusal.entity.js'
-import { TotalsUpdater } from '../totals/totals-updater.js'
+import { LAZY_MS, TotalsUpdater } from '../totals/totals-updater.js'
 import type { Ledger } from '../write/ledger.js'
 import { Retention } from './retention.js'
 
@@ -54,6 +54,8 @@ export class Upkeep<Q extends QuotaRow> implements OnApplicationBootstrap, OnMod
   private known: LedgerStateRow | undefined
   private behindSince: Instant | undefined
   private oldestActAt: Instant | undefined
+  /** When everything had been added up. */
+  private addedUpAt: Instant = 0
   private aheadLogged = false
   /** An observer for metrics; at most one. */
   observer: UpkeepObserver | undefined
@@ -131,23 +133,28 @@ export class Upkeep<Q extends QuotaRow> implements OnApplicationBootstrap, OnMod
   async round(): Promise<void> {
     const found = await this.look()
     if (!this.clock.steady || !(await this.lease(found))) return
-    await this.paced(async () => this.totals.fold())
+    await this.addUp()
     await this.removeOld(await this.look())
+  }
+
+  private async addUp(): Promise<void> {
+    await this.paced(async () => this.totals.fold())
+    this.addedUpAt = this.clock.now()
   }
 
   private async removeOld({ removedTo, foldedTo }: LedgerStateRow): Promise<void> {
     if (!this.clock.steadyForRemoval) return
-    await this.paced(async () => (await this.retention.removeHours(oldestKept(this.clock.now()))) > 0)
-    await this.paced(async () => (await this.retention.removeSpells(oldestKept(this.clock.now()))) > 0)
-    await this.paced(async () => {
+    await this.removing(async () => (await this.retention.removeHours(oldestKept(this.clock.now()))) > 0)
+    await this.removing(async () => (await this.retention.removeSpells(oldestKept(this.clock.now()))) > 0)
+    await this.removing(async () => {
       const removed = await this.retention.removeEvents()
       this.observer?.removed('event', removed)
       return removed > 0
     })
-    for (const step of this.removals) await this.paced(step)
+    for (const step of this.removals) await this.removing(step)
     const { days, changesDays } = this.options
     if (changesDays !== undefined) {
-      await this.paced(async () => {
+      await this.removing(async () => {
         const removed = await this.retention.removeChanges(changesDays)
         this.observer?.removed('change', removed)
         return removed > 0
@@ -163,7 +170,7 @@ export class Upkeep<Q extends QuotaRow> implements OnApplicationBootstrap, OnMod
     if (this.oldestActAt !== undefined && this.oldestActAt < cutoff) {
       await this.advance('beginsAt', cutoff)
       let after = ''
-      const done = await this.paced(async () => {
+      const done = await this.removing(async () => {
         const { removed, last } = await this.retention.removeActs(after, cutoff, days)
         this.observer?.removed('act', removed)
         if (last !== undefined) after = last
@@ -172,6 +179,14 @@ export class Upkeep<Q extends QuotaRow> implements OnApplicationBootstrap, OnMod
       if (!done) return
     }
     await this.advance('removedTo', cutoff)
+  }
+
+  /** Runs steps of a removal. One may take days: what happens meanwhile is added up. */
+  private async removing(step: () => Promise<boolean>): Promise<boolean> {
+    return this.paced(async () => {
+      if (Math.abs(this.clock.now() - this.addedUpAt) >= LAZY_MS) await this.addUp()
+      return step()
+    })
   }
 
   /**
