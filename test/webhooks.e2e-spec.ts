@@ -223,6 +223,19 @@ onEveryStore('webhooks', (kind) => {
     expect(new Set(receiver.of(at).map(({ body }) => body)).size).toBe(1)
   })
 
+  it('tries again soon after a time that was ahead is set back', async () => {
+    const { name, at } = await endpoint()
+    receiver.answers.set(at, status(503))
+    const right = app.clock.now()
+    app.clock.pass(31 * 86_400)
+    await happen()
+    await until('the first attempt', async () => (await shown(name)).last_attempt !== null)
+    receiver.answers.delete(at)
+    app.clock.set(right)
+    webhooks().wake()
+    await settled(name, { delivered: 1, waiting: 0 })
+  })
+
   it('tries only the oldest event after twenty failures in a row, until one is received', async () => {
     const { name, at } = await endpoint()
     receiver.answers.set(at, status(500))

@@ -2,7 +2,7 @@ import type { EventFeeds } from '../channel-api/event-feeds.js'
 import type { Clock } from '../common/clock.js'
 import { TimeSlice } from '../common/time-slice.js'
 import type { WebhookEndpoint } from '../config/webhook-endpoints.js'
-import { leaseFor } from '../database/lease.js'
+import { isFromTheFuture, leaseFor } from '../database/lease.js'
 import { PeriodicTask } from '../common/periodic-task.js'
 import type { SharedReads } from '../database/shared-reads.js'
 import type { Transaction, TransactionRunner } from '../database/transaction-runner.js'
@@ -190,6 +190,8 @@ export class Delivery {
     if (state === 'free') {
       this.held = await this.locked(
         async (transaction, found) => {
+          // What was postponed by that time would wait for it.
+          if (isFromTheFuture(found, clock.now(), LEASE_MS)) await store.retryNow(transaction, this.name, clock.now())
           found.holder = registry.id
           heldUntil = found.heldUntil = clock.now() + LEASE_MS
           await store.save(transaction, found)

@@ -282,6 +282,16 @@ export class WebhookStore {
     )
   }
 
+  /** Ends the pauses of an endpoint's events; digests wait for the end of their period. */
+  async retryNow(transaction: Transaction, name: string, now: Instant): Promise<void> {
+    const { delivery } = this
+    const [nextAt, time] = [delivery.column('nextAt'), delivery.bind('nextAt', now)]
+    await transaction.later(
+      `UPDATE ${delivery.table} SET ${nextAt} = ? WHERE ${delivery.column('name')} = ? AND ${nextAt} > ? AND ${delivery.column('digest')} IS NULL`,
+      [time, name, time],
+    )
+  }
+
   /**
    * Removes some queued deliveries.
    * @param before only events that happened before this time; undefined: all
