@@ -498,6 +498,26 @@ export function countContract(api: ChannelApi, app: () => TestApp): void {
       expect(await get(id)).toMatchObject({ used: 5 })
     })
 
+    it.each([
+      ['without an end', { expire_at: null }],
+      ['with a later end', { expire_at: plus(50 * DAY) }],
+      ['with a cycle', { expire_at: null, cycle_unit: 'hour', cycle_reset_at: plus(DAY / 24) }],
+    ])('stands still in lists once what it follows is over, also %s of its own', async (_what, own) => {
+      const group = await made()
+      const followed = await daily(group, { expire_at: plus(3.5 * DAY) })
+      const [early, late] = [await member(group), await member(group)]
+      await used(early, 30)
+      await used(late, 30)
+      for (const { id } of await countsOf(followed.id)) await edit(id, own)
+      app().clock.set(plus(3.4 * DAY))
+      await used(late, 20)
+      app().clock.set(plus(5 * DAY))
+      await sweeperOf(app(), api).sweep()
+      const listed = await countsOf(followed.id)
+      expect(listed).toHaveLength(2)
+      for (const count of listed) expect(count).toEqual(await get(count.id))
+    })
+
     it('refills no more once what it follows is over, whatever end it has itself', async () => {
       const group = await made()
       const [payer, cap] = [
