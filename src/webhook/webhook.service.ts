@@ -4,7 +4,7 @@ import { Clock } from '../common/clock.js'
 import type { WebhookEndpoint } from '../config/webhook-endpoints.js'
 import { TransactionRunner } from '../database/transaction-runner.js'
 import { ServiceError, Unavailable } from '../common/service-error.js'
-import { formatInstant, MAX_INSTANT, parseInstant } from '../common/instant.js'
+import { formatInstant, type Instant, MAX_INSTANT, parseInstant } from '../common/instant.js'
 import { testMessage } from './message.js'
 import { send } from './sender.js'
 import { type EndpointView, nextReplay, progressOf } from './webhook-store.js'
@@ -14,6 +14,11 @@ import { Webhooks } from './webhooks.js'
 
 /** The maximum number of waiting replays of one endpoint. */
 const MAX_REPLAYS = 50
+
+/** The events of a replay are counted so many milliseconds of their time at once: a month may have millions. */
+const COUNTED_AT_ONCE_MS = 6 * 3_600_000
+/** Events are kept for 31 days; older times are passed over at once. */
+const OLDEST_MS = 32 * 86_400_000
 
 /** Reads and changes endpoints for administrators. Every error is a ServiceError. */
 @Injectable()
@@ -74,6 +79,7 @@ export class WebhookService {
     const from = parseInstant(dto.from) ?? 0
     const before = dto.to === undefined ? MAX_INSTANT : (parseInstant(dto.to) ?? 0)
     for (const feed of this.feeds.all.values()) await feed.number()
+    const periods = await this.periods(endpoint, from, before)
     let attempt: { readonly id: number; readonly events: number } | undefined
     const events = await this.transactions.write(async (transaction) => {
       const row = await store.one(transaction, name, true)
@@ -84,14 +90,10 @@ export class WebhookService {
       if (attempt !== undefined && progress.replayed === attempt.id) return attempt.events
       const id = nextReplay(progress)
       let count = 0
-      for (const channel of endpoint.channels) {
-        const feed = this.feeds.all.get(channel)
-        if (feed === undefined || from >= before) continue
-        const found = await feed.period(transaction, endpoint, from, before, this.clock.now())
-        if (found.count === 0) continue
+      for (const { channel, first, last, left } of periods) {
         if (progress.replays.length >= MAX_REPLAYS) throw new Unavailable('webhook_replays')
-        count += found.count
-        progress.replays.push({ id, channel, after: found.first - 1, to: found.last, from, before, left: found.count })
+        count += left
+        progress.replays.push({ id, channel, after: first - 1, to: last, from, before, left })
       }
       row.waiting += count
       row.progress = JSON.stringify(progress)
@@ -101,6 +103,34 @@ export class WebhookService {
     })
     if (registry.mine.has(name)) this.webhooks.wake()
     return events
+  }
+
+  /**
+   * The events of a period, by channel: their number and the positions between which they are. It is counted before the
+   * endpoint's row is locked, which deliveries need; what is removed meanwhile is counted off when it is queued.
+   */
+  private async periods(
+    endpoint: WebhookEndpoint,
+    from: Instant,
+    before: Instant,
+  ): Promise<{ channel: string; first: number; last: number; left: number }[]> {
+    const now = this.clock.now()
+    const periods = endpoint.channels.map((channel) => ({ channel, first: Infinity, last: 0, left: 0 }))
+    for (let start = from; start < before;) {
+      const step = start < now - OLDEST_MS ? now - OLDEST_MS : start < now ? start + COUNTED_AT_ONCE_MS : before
+      const end = Math.min(step, before)
+      for (const period of periods) {
+        const { count, first, last } = (await this.transactions.read(async (transaction) =>
+          this.feeds.all.get(period.channel)?.period(transaction, endpoint, start, end, now),
+        )) ?? { count: 0, first: 0, last: 0 }
+        if (count === 0) continue
+        period.left += count
+        period.first = Math.min(period.first, first)
+        period.last = Math.max(period.last, last)
+      }
+      start = end
+    }
+    return periods.filter(({ left }) => left > 0)
   }
 
   private async found(name: string): Promise<WebhookRow> {
