@@ -118,12 +118,22 @@ async function submitted(
   }
 }
 
-/** The server's own words, if it has answered. */
-function replyOf(error: Error & { responseCode?: number | undefined; response?: string | undefined }): {
+/** The most of a server's words that is kept, in characters: the store has less room. */
+const MAX_REPLY_LENGTH = 1_000
+/** What may be an address: many servers repeat the recipient's, and the store holds none (contract, §10). */
+const ADDRESS = /[^\s<>@]{1,64}@[^\s<>@]{1,255}/g
+
+/** The server's own words, if it has answered, without addresses. */
+function replyOf({
+  responseCode,
+  response,
+  message,
+}: Error & { responseCode?: number | undefined; response?: string | undefined }): {
   status: number | null
   error: string
 } {
-  const { responseCode, response, message } = error
   const isReply = responseCode !== undefined && responseCode >= 100 && responseCode <= 599
-  return { status: isReply ? responseCode : null, error: isReply ? `answered ${response ?? responseCode}` : message }
+  const words = isReply ? `answered ${response ?? responseCode}` : message
+  const error = words.slice(0, MAX_REPLY_LENGTH).replace(ADDRESS, '***')
+  return { status: isReply ? responseCode : null, error }
 }
