@@ -425,8 +425,8 @@ export class LedgerStore<Q extends QuotaRow> {
   }
 
   /**
-   * The units that refunds of operations before an act returned, by operation. It reads the refunds from that act on, not
-   * the others: one operation may have any number. One statement, so that both of its parts see the same state.
+   * The units that refunds of operations before an act returned, by operation. It reads the refunds from that act on,
+   * not the others: one operation may have any number. One statement, so that both of its parts see the same state.
    */
   async refundedBefore(
     transaction: Transaction,
@@ -435,7 +435,7 @@ export class LedgerStore<Q extends QuotaRow> {
   ): Promise<Map<string, number>> {
     const { act, operation } = this
     const { dialect } = transaction
-    const [id, a] = [`o.${operation.column('id')}`, (property: keyof ActRow & string) => `a.${act.column(property)}`]
+    const [id, a] = [`o.${operation.column('id')}`, (property: keyof ActRow) => `a.${act.column(property)}`]
     const found = new Map<string, number>()
     for (const part of chunks(operationIds)) {
       const rows = await transaction.rows(

@@ -312,8 +312,8 @@ export class TotalsStore<Q extends QuotaRow> {
 
   /**
    * The charges of acts, according to their operations: of each operation, all of its refunds from one id on. A charge
-   * to a group's quota is one of the group; if the quota paid it, it is one of the operation's owner, too. What was paid
-   * is also a charge of the whole channel.
+   * to a group's quota is one of the group; if the quota paid it, it is one of the operation's owner, too. What was
+   * paid is also a charge of the whole channel.
    */
   async charges(transaction: Transaction, acts: readonly UsageAct[]): Promise<Charge[]> {
     const operations = await this.operationsOf(transaction, acts)
