@@ -106,13 +106,17 @@ export class WorkingSet<Q extends QuotaRow> {
   /** Quotas from which units were drawn. */
   private readonly drawnIds = new Set<number>()
   private readonly owners = new Map<number, OwnerWorkingSet<Q>>()
+  /** Those of them that are groups (`groupOwner`). */
+  private readonly groupIds: number[] = []
   private readonly operations = new Map<string, OperationEntry>()
   private readonly actsByDeduplicationKey = new Map<string, Act>()
   private readonly actsById = new Map<string, Act>()
   /** Units of due holds that are not yet recorded as expired, by quota and cycle; of quotas that paid. */
   private readonly dueUnits = new Map<string, number>()
-  /** The same for caps, by quota, without those recorded meanwhile. */
-  private readonly dueUnitsOfCaps = new Map<number, DueUnitsOfCap[]>()
+  /** The same for caps, by quota and by count and time (`countedName`), without those recorded meanwhile. */
+  private readonly dueUnitsOfCaps = new Map<number, Map<string, DueUnitsOfCap>>()
+  /** The sums of those that are subtracted, by quota and cycle. */
+  private readonly subtracted = new Map<string, number>()
   /** Groups that a request names, locked. */
   readonly groups = new Map<number, GroupRow>()
   /** Members' counts whose stored settings are not those of the quotas that they follow. */
@@ -152,6 +156,7 @@ export class WorkingSet<Q extends QuotaRow> {
         refills: undefined,
       }
       this.owners.set(ownerId, owner)
+      if (ownerId < 0) this.groupIds.push(ownerId)
     }
     return owner
   }
@@ -168,7 +173,7 @@ export class WorkingSet<Q extends QuotaRow> {
       this.follow(quota)
     }
     if (quota.cap === null) quota.reserved -= this.dueUnitsOf(quota)
-    else for (const due of this.dueUnitsOfCaps.get(quota.id) ?? []) subtractFrom(quota, due)
+    else for (const due of this.dueUnitsOfCaps.get(quota.id)?.values() ?? []) this.subtractFrom(quota, due)
     this.quotas.set(quota.id, quota)
     this.owner(quota.ownerId).quotas.add(quota)
     this.settingsChanged(quota)
@@ -433,9 +438,13 @@ export class WorkingSet<Q extends QuotaRow> {
   }
 
   closeHold(ownerId: number, operationId: string): void {
-    this.owner(ownerId).holds.delete(operationId)
-    if (this.chained.length > 0) for (const owner of this.owners.values()) owner.holds.delete(operationId)
+    this.removeHold(ownerId, operationId)
     this.holdsChanged(ownerId)
+  }
+
+  private removeHold(ownerId: number, operationId: string): void {
+    this.owner(ownerId).holds.delete(operationId)
+    for (const groupId of this.groupIds) this.owner(groupId).holds.delete(operationId)
     if (!this.newHolds.delete(operationId)) this.closedHolds.push(operationId)
   }
 
@@ -468,12 +477,23 @@ export class WorkingSet<Q extends QuotaRow> {
         if (quota?.cycleSeq === cycleSeq) quota.reserved -= amount
       } else {
         const ofCap = { cycleSeq, countedAt, amount, subtracted: false }
-        const known = this.dueUnitsOfCaps.get(quotaId)
-        if (known === undefined) this.dueUnitsOfCaps.set(quotaId, [ofCap])
-        else known.push(ofCap)
-        if (quota !== undefined) subtractFrom(quota, ofCap)
+        const known = this.dueUnitsOfCaps.get(quotaId) ?? new Map<string, DueUnitsOfCap>()
+        this.dueUnitsOfCaps.set(quotaId, known.set(countedName(ofCap), ofCap))
+        if (quota !== undefined) this.subtractFrom(quota, ofCap)
       }
     }
+  }
+
+  /** Subtracts the units of due holds from a cap's counters. */
+  private subtractFrom(cap: Q, due: DueUnitsOfCap): void {
+    const { cycleSeq, countedAt, amount } = due
+    due.subtracted = settleIn(cap, { quotaId: cap.id, cycleSeq }, countedAt, { reserved: -amount })
+    if (due.subtracted) this.subtracts(cap.id, cycleSeq, amount)
+  }
+
+  private subtracts(quotaId: number, cycleSeq: number, amount: number): void {
+    const name = cycleOf(quotaId, cycleSeq)
+    this.subtracted.set(name, (this.subtracted.get(name) ?? 0) + amount)
   }
 
   /**
@@ -513,21 +533,22 @@ export class WorkingSet<Q extends QuotaRow> {
         this.touchedIds.add(quotaId)
       }
       this.expireInCaps(hold)
-      this.closeHold(ownerId, operationId)
+      this.removeHold(ownerId, operationId)
       this.expiredOperations.add(operationId)
       const operation = this.operations.get(operationId)
       if (operation !== undefined) operation.row.state = 'expired'
     }
+    // Once for all of them, who may be thousands.
+    for (const { refills } of this.owners.values()) refills?.holdsChanged()
   }
 
   private expireInCaps({ allocations, counted }: Hold): void {
     if (counted === undefined) return
     const whole = allocations.reduce((sum, { amount }) => sum + amount, 0)
     for (const { quotaId, cycleSeq } of counted.caps) {
-      const due = this.dueUnitsOfCaps
-        .get(quotaId)
-        ?.find((one) => one.cycleSeq === cycleSeq && one.countedAt === counted.at)
+      const due = this.dueUnitsOfCaps.get(quotaId)?.get(countedName({ cycleSeq, countedAt: counted.at }))
       if (due !== undefined) due.amount -= whole
+      if (due?.subtracted === true) this.subtracts(quotaId, cycleSeq, -whole)
       this.touchedIds.add(quotaId)
     }
   }
@@ -546,16 +567,14 @@ export class WorkingSet<Q extends QuotaRow> {
 
   private dueUnitsOf(quota: Q): number {
     // Usually no hold is due: this runs for every quota that a batch changes.
-    if ((quota.cap === null ? this.dueUnits : this.dueUnitsOfCaps).size === 0) return 0
-    if (quota.cap === null) return this.dueUnits.get(cycleOf(quota.id, quota.cycleSeq)) ?? 0
-    let units = 0
-    for (const { amount } of this.dueUnitsHeldBy(quota)) units += amount
-    return units
+    const units = quota.cap === null ? this.dueUnits : this.subtracted
+    return units.size === 0 ? 0 : (units.get(cycleOf(quota.id, quota.cycleSeq)) ?? 0)
   }
 
   /** The units that are subtracted from the current count of a cap. */
   private dueUnitsHeldBy({ id, cycleSeq }: Q): DueUnitsOfCap[] {
-    return (this.dueUnitsOfCaps.get(id) ?? []).filter((due) => due.subtracted && due.cycleSeq === cycleSeq)
+    const units = [...(this.dueUnitsOfCaps.get(id)?.values() ?? [])]
+    return units.filter((due) => due.subtracted && due.cycleSeq === cycleSeq)
   }
 
   /**
@@ -643,13 +662,12 @@ export class WorkingSet<Q extends QuotaRow> {
   }
 }
 
-/** Subtracts the units of due holds from a cap's counters. */
-function subtractFrom(cap: QuotaState, due: DueUnitsOfCap): void {
-  due.subtracted = settleIn(cap, { quotaId: cap.id, cycleSeq: due.cycleSeq }, due.countedAt, { reserved: -due.amount })
-}
-
 function withoutId<Q extends { id: number }>({ id: _, ...row }: Q): Omit<Q, 'id'> {
   return row
+}
+
+function countedName({ cycleSeq, countedAt }: Pick<DueUnitsOfCap, 'cycleSeq' | 'countedAt'>): string {
+  return `${cycleSeq} ${countedAt}`
 }
 
 function cycleOf(quotaId: number, cycleSeq: number): string {
