@@ -2,6 +2,7 @@ import type { Clock } from '../../common/clock.js'
 import { TimeSlice } from '../../common/time-slice.js'
 import { SharedReads } from '../../database/shared-reads.js'
 import type { Reads, TransactionRunner } from '../../database/transaction-runner.js'
+import { comparedLabel } from '../../domain/label.js'
 import { roll } from '../../domain/quota.js'
 import { formatInstant, type Instant } from '../../common/instant.js'
 import type { Channel } from '../rows/channel.js'
@@ -268,8 +269,8 @@ function sameSources(sources: readonly Where[]): Sources {
  * The name under which the count of a long list is shared. It contains the whole filter, so that lists that differ in
  * any member never share a count. Equal filters with another order of members only cost a count of their own.
  */
-function countNameOf<Q extends QuotaRow>(filter: QuotaFilter<Q>): string {
-  return JSON.stringify(filter)
+function countNameOf<Q extends QuotaRow>({ label, ...filter }: QuotaFilter<Q>): string {
+  return JSON.stringify({ ...filter, label: label === undefined ? undefined : comparedLabel(label) })
 }
 
 function offsetOf({ page, pageSize }: PageRequest): number {

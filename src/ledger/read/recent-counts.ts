@@ -24,9 +24,12 @@ export interface Total {
 }
 
 interface Counted {
-  value: Promise<number>
+  /** Undefined: it failed, or nobody needs it any more. */
+  value: Promise<number | undefined>
   at: Instant
   askedAt: Instant
+  /** Does its first count wait, or run? */
+  isFirst: boolean
   readonly count: () => Promise<number>
 }
 
@@ -36,11 +39,14 @@ const PATIENCE_MS = 100
 /**
  * Shares the counts of long lists and groups. The first request for a list starts its count and waits for it only
  * briefly; from then on, a timer renews the count outside of requests, as long as it is requested. The timer is its
- * own: a count may take minutes, for which nothing else in the background waits.
+ * own: a count may take minutes, for which nothing else in the background waits. First counts run one after another:
+ * requests may name any number of lists, and other reads of the service share their turns.
  */
 export class RecentCounts {
   readonly task: PeriodicTask
   private readonly counts = new Map<string, Counted>()
+  /** The last of the first counts. */
+  private last: Promise<unknown> = Promise.resolve()
 
   /**
    * @param store what the counts are read from
@@ -75,7 +81,8 @@ export class RecentCounts {
   private async get(name: string, count: () => Promise<number>): Promise<number | undefined> {
     const now = this.clock.now()
     let known = this.counts.get(name)
-    if (known === undefined || now - known.at > OLDEST_MS || now < known.at) known = this.start(name, count, now)
+    if (known === undefined || (!known.isFirst && (now - known.at > OLDEST_MS || now < known.at)))
+      known = this.start(name, count, now)
     known.askedAt = now
     return Promise.race([known.value, sleep(PATIENCE_MS, undefined, { ref: false })])
   }
@@ -86,7 +93,7 @@ export class RecentCounts {
       if (signal.aborted) return
       const now = this.clock.now()
       if (now - known.askedAt > IDLE_MS) this.counts.delete(name)
-      else if (now - known.at >= REFRESH_MS) {
+      else if (!known.isFirst && now - known.at >= REFRESH_MS) {
         const value = await known.count().catch(() => undefined)
         if (value !== undefined) this.counts.set(name, { ...known, value: Promise.resolve(value), at: now })
       }
@@ -95,11 +102,18 @@ export class RecentCounts {
 
   private start(name: string, count: () => Promise<number>, now: Instant): Counted {
     if (this.counts.size >= MAX_COUNTS) this.counts.clear()
-    const started: Counted = { value: count(), at: now, askedAt: now, count }
+    const started: Counted = { value: Promise.resolve(undefined), at: now, askedAt: now, isFirst: true, count }
     this.counts.set(name, started)
-    started.value.catch(() => {
-      if (this.counts.get(name) === started) this.counts.delete(name)
+    const isWanted = (): boolean => this.counts.get(name) === started
+    started.value = this.last.then(async () => {
+      if (!isWanted()) return undefined
+      started.at = this.clock.now()
+      const value = await count().catch(() => undefined)
+      started.isFirst = false
+      if (value === undefined && isWanted()) this.counts.delete(name)
+      return value
     })
+    this.last = started.value
     return started
   }
 }
