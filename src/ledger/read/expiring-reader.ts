@@ -8,7 +8,7 @@ import type { Channel } from '../rows/channel.js'
 import type { QuotaRow } from '../rows/quota.entity.js'
 import { quotaView, type QuotaView } from '../store/answers.js'
 import { LedgerStore } from '../store/ledger-store.js'
-import { readQuotas } from './quota-statements.js'
+import { readQuotas, type Statement } from './quota-statements.js'
 
 /** A page of quotas that expire soon, in the form of answers. */
 export interface ExpiringPage {
@@ -69,19 +69,28 @@ export class ExpiringReader<Q extends QuotaRow> {
     const { quota } = this.store
     const [id, expireAt] = [quota.column('id'), quota.column('expireAt')]
     const bind = (instant: Instant): Scalar => quota.bind('expireAt', instant)
-    const after =
-      cursor === undefined
-        ? { sql: '', values: [] }
-        : {
-            sql: `AND ${expireAt} >= ? AND (${expireAt} > ? OR ${id} > ?) `,
-            values: [bind(cursor.expireAt), bind(cursor.expireAt), cursor.id],
-          }
-    const found = await readQuotas(this.transactions.readsOf(principalId), this.store, now, {
+    const until = Math.min(now + days * DAY_MS, MAX_INSTANT)
+    const limit = `ORDER BY ${expireAt}, ${id} LIMIT ${size + 1}`
+    const rows = (condition = '', ...values: Scalar[]): Statement => ({
       sql:
         `SELECT ${quota.columns} FROM ${quota.readBy(this.transactions.dialect, ['deletedAt', 'state', 'expireAt'])} ` +
         `WHERE ${quota.column('deletedAt')} IS NULL AND ${quota.column('state')} = 'active' AND ${expireAt} > ? AND ${expireAt} <= ? ` +
-        `${after.sql}ORDER BY ${expireAt}, ${id} LIMIT ${size + 1}`,
-      values: [bind(now), bind(Math.min(now + days * DAY_MS, MAX_INSTANT)), ...after.values],
+        `${condition}${limit}`,
+      values: [bind(now), bind(until), ...values],
+    })
+    const page =
+      cursor === undefined
+        ? rows()
+        : // Both are ranges of the index, however many quotas expire at the instant of the cursor.
+          together(
+            [
+              rows(`AND ${expireAt} = ? AND ${id} > ? `, bind(cursor.expireAt), cursor.id),
+              rows(`AND ${expireAt} > ? `, bind(cursor.expireAt)),
+            ],
+            limit,
+          )
+    const found = await readQuotas(this.transactions.readsOf(principalId), this.store, now, {
+      ...page,
       order: `page.${expireAt}, page.${id}`,
     })
     const quotas = found.slice(0, size)
@@ -96,5 +105,14 @@ export class ExpiringReader<Q extends QuotaRow> {
           ? formatCursor({ expireAt: last.expireAt, id: last.id })
           : null,
     }
+  }
+}
+
+/** The rows of several statements in one. @param limit their order and number */
+function together(parts: readonly Statement[], limit: string): Statement {
+  const selects = parts.map(({ sql }, place) => `SELECT * FROM (${sql}) part_${place}`)
+  return {
+    sql: `SELECT * FROM (${selects.join(' UNION ALL ')}) parts ${limit}`,
+    values: parts.flatMap(({ values }) => values),
   }
 }
