@@ -196,17 +196,20 @@ export class GroupStore<Q extends QuotaRow> {
 
   /** The live groups directly below these. */
   async childrenOf(transaction: Transaction, groupIds: readonly number[]): Promise<number[]> {
-    const { group } = this.store
     const children: number[] = []
     for (const part of chunks(groupIds)) {
-      const rows = await transaction.rows(
-        `SELECT ${group.column('id')} AS id FROM ${group.readBy(transaction.dialect, ['parentId', 'deletedAt', 'id'])} ` +
-          `WHERE ${group.column('parentId')} IN (${placeholders(part)}) AND ${group.column('deletedAt')} IS NULL`,
-        part,
-      )
+      const rows = await transaction.rows(this.liveChildren(transaction.dialect, part), part)
       for (const row of rows) children.push(Number(row['id']))
     }
     return children
+  }
+
+  private liveChildren(dialect: Dialect, parents: readonly number[]): string {
+    const { group } = this.store
+    return (
+      `SELECT ${group.column('id')} AS id FROM ${group.readBy(dialect, ['parentId', 'deletedAt', 'id'])} ` +
+      `WHERE ${group.column('parentId')} IN (${placeholders(parents)}) AND ${group.column('deletedAt')} IS NULL`
+    )
   }
 
   /** A group and the live groups below it. Is the group of every owner that is in none among them? */
@@ -237,7 +240,7 @@ export class GroupStore<Q extends QuotaRow> {
       `SELECT 1 AS one FROM ${owner.readBy(transaction.dialect, ['groupId', 'ownerId'])} WHERE ${owner.column('groupId')} = ? LIMIT 1`,
       [groupId],
     )
-    const children = await this.childrenOf(transaction, [groupId])
+    const children = await transaction.rows(`${this.liveChildren(transaction.dialect, [groupId])} LIMIT 1`, [groupId])
     const quotas = await transaction.rows(
       `SELECT 1 AS one FROM ${quota.readBy(transaction.dialect, ['ownerId', 'deletedAt', 'state', 'id'])} WHERE ${quota.column('ownerId')} = ? ` +
         `AND ${quota.column('deletedAt')} IS NULL AND ${quota.column('state')} IN ('active', 'disabled') ` +
