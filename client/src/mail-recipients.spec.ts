@@ -141,4 +141,10 @@ describe('mailRecipients', () => {
     expect(mailRecipients({ to: `ann${blanks}@${blanks}example.org` })).toEqual(['ann@example.org'])
     expect(() => mailRecipients({ to: `ann${blanks}bob@example.org` })).toThrow(TypeError)
   })
+
+  it('reads many quotes within brackets in one pass', () => {
+    // The last one has no end. In quadratic time, this would take an hour.
+    const quotes = '\\"'.repeat(1_000_000)
+    expect(() => mailRecipients({ to: `["${quotes}]` })).toThrow(TypeError)
+  })
 })

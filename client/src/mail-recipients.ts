@@ -44,11 +44,11 @@ function addressesIn(list: string): string[] {
   }
   const flush = (): void => {
     if (angle === 'in') fail()
-    // Blanks are allowed around a dot and the @, and nowhere else. A match begins where they do, or it would take
-    // quadratic time.
+    // Blanks are allowed around a dot and the @, and nowhere else. A match begins where they do, and a quote without an
+    // end, as within brackets, takes the rest: otherwise it would take quadratic time.
     const address = text
       .trim()
-      .replace(/"(?:[^"\\]|\\[\s\S])*"|(?<!\s)\s*([.@])\s*/g, (all, sign?: string) => sign ?? all)
+      .replace(/"(?:[^"\\]|\\[\s\S])*"?|(?<!\s)\s*([.@])\s*/g, (all, sign?: string) => sign ?? all)
     if (address === '' && angle === 'after') fail()
     if (address !== '') addresses.push(checked(address) ?? fail())
     text = ''
