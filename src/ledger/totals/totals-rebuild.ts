@@ -206,6 +206,7 @@ export class TotalsRebuild<Q extends QuotaRow> {
       const made = await this.totals.charges(
         transaction,
         acts.map((row) => act.decode(row)),
+        true,
       )
       for (const charge of made) if (charge.quotaId === quotaId && charge.ownerId === ownerId) charges.push(charge)
       if (ids.length < OPERATIONS) return charges

@@ -314,9 +314,10 @@ export class TotalsStore<Q extends QuotaRow> {
    * The charges of acts, according to their operations: of each operation, all of its refunds from one id on. A charge
    * to a group's quota is one of the group; if the quota paid it, it is one of the operation's owner, too. What was
    * paid is also a charge of the whole channel.
+   * @param areAll are refunds given from the first one on? What an operation says of earlier ones is not read then
    */
-  async charges(transaction: Transaction, acts: readonly UsageAct[]): Promise<Charge[]> {
-    const operations = await this.operationsOf(transaction, acts)
+  async charges(transaction: Transaction, acts: readonly UsageAct[], areAll = false): Promise<Charge[]> {
+    const operations = await this.operationsOf(transaction, acts, areAll)
     const slice = new TimeSlice()
     const charges: Charge[] = []
     for (const act of acts) {
@@ -357,6 +358,7 @@ export class TotalsStore<Q extends QuotaRow> {
   private async operationsOf(
     transaction: Transaction,
     acts: readonly UsageAct[],
+    areAll: boolean,
   ): Promise<ReadonlyMap<string, PaidOperation>> {
     const ids = new Set<string>()
     let first = AFTER_EVERY_ID
@@ -370,7 +372,7 @@ export class TotalsStore<Q extends QuotaRow> {
       ({ operationId }) => operationId,
     )
     const entries = await this.store.operationsById(transaction, [...ids])
-    const refunded = entries.flatMap(({ row }) => (refunds.has(row.id) ? [row.id] : []))
+    const refunded = areAll ? [] : entries.flatMap(({ row }) => (refunds.has(row.id) ? [row.id] : []))
     const earlier = await this.store.refundedBefore(transaction, refunded, first)
     return new Map(
       entries.map(({ row, allocations, caps = NO_CAPS }) => [
