@@ -115,14 +115,17 @@ export class WebhookService {
     before: Instant,
   ): Promise<{ channel: string; first: number; last: number; left: number }[]> {
     const now = this.clock.now()
-    const periods = endpoint.channels.map((channel) => ({ channel, first: Infinity, last: 0, left: 0 }))
+    const periods = endpoint.channels.flatMap((channel) => {
+      const feed = this.feeds.all.get(channel)
+      return feed === undefined ? [] : [{ channel, feed, first: Infinity, last: 0, left: 0 }]
+    })
     for (let start = from; start < before;) {
       const step = start < now - OLDEST_MS ? now - OLDEST_MS : start < now ? start + COUNTED_AT_ONCE_MS : before
       const end = Math.min(step, before)
       for (const period of periods) {
-        const { count, first, last } = (await this.transactions.read(async (transaction) =>
-          this.feeds.all.get(period.channel)?.period(transaction, endpoint, start, end, now),
-        )) ?? { count: 0, first: 0, last: 0 }
+        const { count, first, last } = await this.transactions.read(async (transaction) =>
+          period.feed.period(transaction, endpoint, start, end, now),
+        )
         if (count === 0) continue
         period.left += count
         period.first = Math.min(period.first, first)
