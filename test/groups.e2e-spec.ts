@@ -5,7 +5,8 @@ import { TestApp } from './support/app.js'
 import { MAIL_API, SMS_API } from './support/channel-api.js'
 import { countContract } from './support/count.contract.js'
 import { groupContract } from './support/group.contract.js'
-import { type Body, bodyOf, ledgerOf, START, stopSweepers, stopUpkeep } from './support/quota-api.js'
+import { type Body, bodyOf, fresh, ledgerOf, START, stopSweepers, stopUpkeep, sweeperOf } from './support/quota-api.js'
+import { rowsRead } from './support/rows-read.js'
 import { forSharedRules, type Store } from './support/store.js'
 import { contradictionsOf } from './support/verify.js'
 
@@ -63,6 +64,47 @@ forSharedRules('groups', (kind, channels) => {
       await empty.drop()
     }
   })
+
+  it.each(channels)(
+    'of $name read no count of a quota that is over, and go on counting if it is revived',
+    async (api) => {
+      const owner = fresh()
+      const group: number = bodyOf(201, await app.post(`${api.quotas}/groups`, { name: `tickets of ${owner}` })).id
+      bodyOf(200, await app.post(`${api.quotas}/groups/${group}/members`, { [`${api.owner}s`]: [owner] }))
+      const ticket = async (total: number, seconds: number): Promise<Body> => {
+        const expire_at = app.clock.after(seconds)
+        const body = { group_id: group, per: 'member', quota_type: 1, total, expire_at }
+        return bodyOf(201, await app.post(api.quotas, body))
+      }
+      const spend = async () =>
+        bodyOf(200, await app.post(api.consume, { [api.owner]: owner, amount: 1 }, { key: `k${fresh()}` }))
+      const readBy = async (act: () => Promise<unknown>): Promise<number> => {
+        const read = async () => rowsRead(kind, app.app.get(DataSource), `${api.channel}_quota`)
+        const before = await read()
+        await act()
+        return (await read()) - before
+      }
+      const old: Body[] = []
+      for (let day = 1; day <= 20; day++) {
+        const made = await ticket(100, 60)
+        old.push(made)
+        await spend()
+        app.clock.pass(90)
+        await sweeperOf(app, api).sweep()
+      }
+      await ticket(50, 3_600)
+      await spend()
+      expect(await readBy(spend)).toBeLessThan(10)
+      expect(await readBy(async () => app.get(`${api.quotas}/owners/${owner}`))).toBeLessThan(10)
+
+      const [first] = old
+      const { id, version } = bodyOf(200, await app.get(`${api.quotas}/${first!.id}`))
+      bodyOf(200, await app.put(`${api.quotas}/${id}`, { version, expire_at: app.clock.after(600) }))
+      const { allocations } = await spend()
+      const [count] = bodyOf(200, await app.get(`${api.list}?follows=${id}`)).items
+      expect([allocations[0].quota_id, count.used]).toEqual([count.id, 2])
+    },
+  )
 
   it('have more children than a statement of SQLite names', async () => {
     const large = await kind.open()

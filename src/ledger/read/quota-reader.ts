@@ -1,6 +1,6 @@
 import type { DataSource } from 'typeorm'
 import type { Clock } from '../../common/clock.js'
-import { placeholders, type Scalar } from '../../database/row-codec.js'
+import { placeholders } from '../../database/row-codec.js'
 import { SharedReads } from '../../database/shared-reads.js'
 import type { Reads, TransactionRunner } from '../../database/transaction-runner.js'
 import { ServiceError } from '../../common/service-error.js'
@@ -28,6 +28,7 @@ import {
 import { quotaNotFound } from '../store/errors.js'
 import { GroupChains, GroupStore } from '../store/group-store.js'
 import { LedgerStore, LIVE_OF_OWNER, OPEN_HOLDS_AT_FIRST, OPEN_HOLDS_FACTOR } from '../store/ledger-store.js'
+import { countsWanted, followedByGroup } from '../store/wanted-counts.js'
 import { ListReader, type Page } from './list-reader.js'
 import type { PageRequest, QuotaFilter } from './list-statements.js'
 import { counted, countedIn, countOf, isPageRow, pageWithCount, readQuotas, readRows } from './quota-statements.js'
@@ -358,9 +359,10 @@ export class QuotaReader<Q extends QuotaRow> {
           chains.set(groupId, await this.chains.of(transaction, groupId, version))
     })
     const ofGroups = await this.quotasOfGroups(at, [...new Set([...chains.values()].flat())])
-    const counts = groupBy(
-      await readQuotas(this.checks, this.store, at, this.countsOf([...members.keys()])),
-      ({ ownerId }) => ownerId,
+    const counts = await this.countsOf(
+      at,
+      new Map([...members].map(([ownerId, { groupId }]) => [ownerId, chains.get(groupId ?? 0) ?? []])),
+      [...ofGroups.values()].flat(),
     )
     for (const [ownerId, owner] of members) {
       owner.counts = counts.get(ownerId) ?? []
@@ -368,9 +370,16 @@ export class QuotaReader<Q extends QuotaRow> {
     }
   }
 
-  private countsOf(ownerIds: readonly number[]): { sql: string; values: readonly Scalar[] } {
-    const { sql, values = [] } = this.store.countsOf(this.transactions.dialect, ownerIds)
-    return { sql, values }
+  /** The counts of those active quotas of groups that owners follow by their chains, by owner. */
+  private async countsOf(
+    at: Instant,
+    chains: ReadonlyMap<number, readonly number[]>,
+    ofGroups: readonly Q[],
+  ): Promise<Map<number, Q[]>> {
+    const wanted = countsWanted(chains, followedByGroup(ofGroups), [])
+    if (wanted.length === 0) return new Map()
+    const { sql, values = [] } = this.store.countsOf(this.transactions.dialect, wanted)
+    return groupBy(await readQuotas(this.checks, this.store, at, { sql, values }), ({ ownerId }) => ownerId)
   }
 
   /** The active quotas of groups, by group. */

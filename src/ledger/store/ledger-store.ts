@@ -39,6 +39,7 @@ import type { SpellRow } from '../rows/spell.entity.js'
 import type { UsageTotalRow } from '../rows/usage-total.entity.js'
 import type { MadeBy } from './answers.js'
 import { isPlain, plainOperation, plainRow, wholeAct } from './plain-consume.js'
+import type { WantedCounts } from './wanted-counts.js'
 import {
   allocationRows,
   capRows,
@@ -110,8 +111,7 @@ export interface LockedOwner {
 export interface WantedGroups {
   /** The groups whose quotas are read, and whose shared counters are locked. */
   readonly groupIds: readonly number[]
-  /** The owners in whose chains they are: their counts are read. */
-  readonly memberIds: readonly number[]
+  readonly counts: readonly WantedCounts[]
   /** Those of them whose quotas are created or edited. */
   readonly editedIds: readonly number[]
   readonly quotaIds: readonly number[]
@@ -278,7 +278,7 @@ export class LedgerStore<Q extends QuotaRow> {
 
   private groupRows(
     dialect: Dialect,
-    { groupIds, memberIds, editedIds, quotaIds, skipLocked, now }: WantedGroups,
+    { groupIds, counts, editedIds, quotaIds, skipLocked, now }: WantedGroups,
   ): Statement[] {
     const { group } = this
     const owners = groupIds.map(groupOwner)
@@ -293,7 +293,7 @@ export class LedgerStore<Q extends QuotaRow> {
       },
       owners.length === 0 ? NOTHING : this.liveQuotas(dialect, owners, now - CLOCK_MAY_STEP_BACK_MS),
       selectBy(this.quota, 'id', quotaIds),
-      this.countsOf(dialect, memberIds),
+      this.countsOf(dialect, counts),
     ]
   }
 
@@ -739,20 +739,26 @@ export class LedgerStore<Q extends QuotaRow> {
     }
   }
 
-  /** All counts of members: what their columns say of their settings may be outdated. */
-  countsOf(dialect: Dialect, ownerIds: readonly number[]): Statement {
+  /** Counts of members, deleted ones included: what their columns say of their settings may be outdated. */
+  countsOf(dialect: Dialect, wanted: readonly WantedCounts[]): Statement {
+    if (wanted.length === 0) return NOTHING
     const { quota } = this
+    const [owner, followed] = [quota.column('ownerId'), quota.column('follows')]
+    const conditions = wanted.map(
+      ({ ownerIds, follows }) =>
+        `(${owner} IN (${placeholders(ownerIds)}) AND ${followed} ` +
+        `${follows === undefined ? '> 0' : `IN (${placeholders([...follows])})`})`,
+    )
     return {
-      sql:
-        `SELECT ${quota.columns} FROM ${quota.readBy(dialect, ['ownerId', 'follows'])} ` +
-        `WHERE ${quota.column('ownerId')} IN (${placeholders(ownerIds)}) AND ${quota.column('follows')} > 0`,
-      values: ownerIds,
+      sql: `SELECT ${quota.columns} FROM ${quota.readBy(dialect, ['ownerId', 'follows'])} WHERE ${conditions.join(' OR ')}`,
+      values: wanted.flatMap(({ ownerIds, follows = [] }) => [...ownerIds, ...follows]),
     }
   }
 
   /** The same, read. */
-  async counts(transaction: Transaction, ownerIds: readonly number[]): Promise<Q[]> {
-    const { sql, values } = this.countsOf(transaction.dialect, ownerIds)
+  async counts(transaction: Transaction, wanted: readonly WantedCounts[]): Promise<Q[]> {
+    if (wanted.length === 0) return []
+    const { sql, values } = this.countsOf(transaction.dialect, wanted)
     return decoded(this.quota, await transaction.rows(sql, values))
   }
 

@@ -8,7 +8,6 @@ import {
   type TransactionRunner,
 } from '../../database/transaction-runner.js'
 import { ServiceError, Unavailable, type UnavailableReason } from '../../common/service-error.js'
-import { isFollowed } from '../../domain/follow.js'
 import { FairSemaphore, type Wait } from '../../fairness/fair-semaphore.js'
 import type { Instant } from '../../common/instant.js'
 import { instantOfId } from '../rows/act-id.js'
@@ -29,6 +28,7 @@ import {
   type Wanted,
   type WantedGroups,
 } from '../store/ledger-store.js'
+import { countsWanted, followedByGroup } from '../store/wanted-counts.js'
 import { WorkingSet } from '../store/working-set.js'
 import { expireDueHolds, loadDueHolds, loadOpenHolds, MoreHolds, MoreLocks, type OpenHoldsWanted } from './holds.js'
 import type { IdSource } from './id-source.js'
@@ -163,8 +163,8 @@ export class Engine<Q extends QuotaRow> {
   private readonly rootOf = new Map<number, number>()
   /** The group that an owner drew on when it was last locked, null: none; so that one packet locks both. */
   private readonly lastGroupOf = new Map<number, number | null>()
-  /** The groups in which a quota of which each member has a count was last seen: such counts are read. */
-  private readonly groupsWithCounts = new Set<number>()
+  /** The quotas of groups of which each member has a count, as last seen, so that one packet reads such counts. */
+  private readonly followedOf = new Map<number, readonly number[]>()
   /** The capacity of each caller, in requests. */
   private readonly capacity: FairSemaphore
   private readonly newOwnersPerHour: number
@@ -589,7 +589,7 @@ export class Engine<Q extends QuotaRow> {
     const ownerIds = [...new Set([...requests.map(({ ownerId }) => ownerId), ...also])].filter((ownerId) => ownerId > 0)
     const named = namedBy(requests)
     const now = this.clock.now()
-    const groupsOf = { also, skipLocked, quotaIds: named.quotaIds, now, withCounts: this.groupsWithCounts }
+    const groupsOf = { also, skipLocked, quotaIds: named.quotaIds, now, followedOf: this.followedOf }
     const expected = skipLocked || isMoved ? undefined : this.expectedChains(requests)
     const asked = expected === undefined ? undefined : groupsWanted(requests, { chains: expected, ...groupsOf })
     const found = await this.store.lockAndRead(transaction, { ownerIds, skipLocked, now, ...named }, asked)
@@ -763,25 +763,21 @@ export class Engine<Q extends QuotaRow> {
     return { ...found, quotas: [...found.quotas, ...counts], elsewhere }
   }
 
-  /** The counts that were not read, since none of the groups was known to have any. */
+  /** The counts that were not read, since their groups were not known to have the quotas that they follow. */
   private async furtherCounts(
     transaction: Transaction,
     chains: GroupsOf['chains'],
-    { memberIds, groupIds }: WantedGroups,
+    { counts, groupIds }: WantedGroups,
     { quotas }: FoundGroups<Q>,
   ): Promise<Q[]> {
-    const having = new Set<number | null>()
-    for (const quota of quotas) if (isFollowed(quota)) having.add(quota.groupId)
-    if (this.groupsWithCounts.size > MAX_KNOWN_OWNERS) this.groupsWithCounts.clear()
-    for (const groupId of groupIds)
-      if (having.has(groupId)) this.groupsWithCounts.add(groupId)
-      else this.groupsWithCounts.delete(groupId)
-    if (having.size === 0) return []
-    const read = new Set(memberIds)
-    const unread: number[] = []
-    for (const [ownerId, chain] of chains)
-      if (!read.has(ownerId) && chain.some((groupId) => having.has(groupId))) unread.push(ownerId)
-    return unread.length === 0 ? [] : this.store.counts(transaction, unread)
+    const followed = followedByGroup(quotas)
+    if (this.followedOf.size > MAX_KNOWN_OWNERS) this.followedOf.clear()
+    for (const groupId of groupIds) {
+      const ids = followed.get(groupId)
+      if (ids === undefined) this.followedOf.delete(groupId)
+      else this.followedOf.set(groupId, ids)
+    }
+    return followed.size === 0 ? [] : this.store.counts(transaction, countsWanted(chains, followed, counts))
   }
 
   private noteRoots(chains: ReadonlyMap<number, readonly number[]>, locked: ReadonlySet<number>): void {
@@ -967,8 +963,8 @@ interface GroupsOf {
   readonly skipLocked: boolean
   readonly quotaIds: readonly number[]
   readonly now: Instant
-  /** Those known to have quotas of which each member has a count. */
-  readonly withCounts: ReadonlySet<number>
+  /** The quotas of groups of which each member has a count, as last seen. */
+  readonly followedOf: ReadonlyMap<number, readonly number[]>
 }
 
 /** What is known of them. */
@@ -983,27 +979,26 @@ interface LockingGroups<Q> extends Pick<GroupsOf, 'chains' | 'also'> {
 /** The groups of chains, those whose quotas requests name, and further ones; undefined if there are none. */
 function groupsWanted(
   requests: readonly Request[],
-  { chains, also, withCounts, ...more }: GroupsOf,
+  { chains, also, followedOf, ...more }: GroupsOf,
 ): WantedGroups | undefined {
-  const [groupIds, editedIds, memberIds] = [new Set<number>(), new Set<number>(), new Set<number>()]
-  for (const [ownerId, chain] of drawnChains(requests, chains))
-    for (const groupId of chain) {
-      groupIds.add(groupId)
-      if (withCounts.has(groupId)) memberIds.add(ownerId)
-    }
+  const [groupIds, editedIds, following] = [new Set<number>(), new Set<number>(), new Set<number>()]
+  const drawn = drawnChains(requests, chains)
+  for (const chain of drawn.values()) for (const groupId of chain) groupIds.add(groupId)
   for (const { ownerId, command } of requests) {
     const edited = groupOf(ownerId)
     if (edited !== undefined) editedIds.add(edited)
     // Counts of an owner in no group have left, which is written, too.
-    if (command.kind === 'follow') memberIds.add(ownerId)
+    if (command.kind === 'follow') following.add(ownerId)
   }
   for (const groupId of editedIds) groupIds.add(groupId)
   for (const ownerId of also) {
     const groupId = groupOf(ownerId)
     if (groupId !== undefined) groupIds.add(groupId)
   }
-  if (groupIds.size + memberIds.size === 0) return undefined
-  return { groupIds: [...groupIds], memberIds: [...memberIds], editedIds: [...editedIds], ...more }
+  if (groupIds.size + following.size === 0) return undefined
+  const all = following.size === 0 ? [] : [{ ownerIds: [...following], follows: undefined }]
+  const counts = [...all, ...countsWanted(drawn, followedOf, all)]
+  return { groupIds: [...groupIds], counts, editedIds: [...editedIds], ...more }
 }
 
 /** The chains whose groups are locked: to follow changes nothing that is shared. */
