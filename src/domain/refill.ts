@@ -41,6 +41,12 @@ interface Change {
   readonly left?: number
 }
 
+/** The units that holds keep: by the place of the quota, and by the end of the slot of its window. */
+type KeptUnits = readonly ReadonlyMap<Instant, number>[]
+
+/** The slot of a quota without a window. */
+const NO_SLOT = Infinity
+
 /** An instant from which more fits than at any earlier one. */
 interface Step {
   readonly at: Instant
@@ -62,9 +68,9 @@ export class Refills {
   private readonly placeOf: ReadonlyMap<number, number>
   private readonly turns: readonly Change[]
   private held: ReturnType<Refills['readHolds']> | undefined
-  private steps: readonly Step[] | undefined
-  /** The steps if all units of unknown holds returned at once; the same as `steps` if there are none. */
-  private soonest: readonly Step[] | undefined
+  private walk: Walk | undefined
+  /** The walk if all units of unknown holds returned at once; the same as `walk` if there are none. */
+  private soonest: Walk | undefined
 
   /**
    * @param payers the owner's active payers, rolled; their counters may change later, their settings must not
@@ -82,13 +88,13 @@ export class Refills {
 
   /** Call it after counters of the quotas have changed. */
   countersChanged(): void {
-    this.steps = undefined
+    this.walk = undefined
   }
 
   /** Call it after holds have been opened or closed. */
   holdsChanged(): void {
     this.held = undefined
-    this.steps = undefined
+    this.walk = undefined
   }
 
   /**
@@ -96,49 +102,28 @@ export class Refills {
    * depends on holds that are not known.
    */
   at(amount: number): Instant | null | undefined {
-    if (this.steps === undefined || this.soonest === undefined) {
-      this.held ??= this.readHolds()
-      const unknown = this.returnsOfUnknown(this.held.units)
-      this.steps = this.walk(this.held.returns)
-      this.soonest = unknown.length === 0 ? this.steps : this.walk([...this.held.returns, ...unknown])
+    if (this.walk === undefined || this.soonest === undefined) {
+      const { returns, units } = (this.held ??= this.readHolds())
+      const others = [...this.turns, ...this.quotas.flatMap(leavesOf)]
+      const unknown = this.returnsOfUnknown(units)
+      this.walk = new Walk(this.quotas, this.payers.length, returns, others)
+      this.soonest =
+        unknown.length === 0 ? this.walk : new Walk(this.quotas, this.payers.length, returns, [...others, ...unknown])
     }
     // The unknown units return after `knownUntil` or never: if both make no difference, their holds make none.
-    const at = firstStep(this.steps, amount)
-    return firstStep(this.soonest, amount) === at ? at : undefined
-  }
-
-  private walk(returns: readonly Change[]): Step[] {
-    const changes = [...returns, ...this.turns, ...this.quotas.flatMap(leavesOf)].sort((a, b) => a.at - b.at)
-    // Negative if a total was lowered below what is used: returned units first make up for this.
-    const left = this.quotas.map(({ total, used, reserved }) => total - used - reserved)
-    const payers = this.payers.length
-    const turned = new Uint8Array(left.length)
-    let payable = left.slice(0, payers).reduce((sum, units) => sum + Math.max(0, units), 0)
-    const steps: Step[] = []
-    let highest = 0
-    for (const [index, { at, place, returned = 0, left: fixed }] of changes.entries()) {
-      const before = left[place] ?? 0
-      const after = fixed ?? (turned[place] === 1 ? before : before + returned)
-      if (fixed !== undefined) turned[place] = 1
-      left[place] = after
-      if (place < payers) payable += Math.max(0, after) - Math.max(0, before)
-      // An instant counts with all of its changes.
-      if (changes[index + 1]?.at === at) continue
-      let capacity = payable
-      for (let cap = payers; cap < left.length; cap += 1) capacity = Math.min(capacity, left[cap] ?? 0)
-      if (capacity > highest) steps.push({ at, capacity: (highest = capacity) })
-    }
-    return steps
+    const at = this.walk.firstWith(amount)
+    return this.soonest.firstWith(amount) === at ? at : undefined
   }
 
   /**
    * The units that return at the ends of the known holds, to counts that are still current, in order of time; and the
-   * units that these holds keep of each count (`countName`).
+   * units that these holds keep.
    */
-  private readHolds(): { readonly returns: readonly Change[]; readonly units: ReadonlyMap<string, number> } {
+  private readHolds(): { readonly returns: readonly Change[]; readonly units: KeptUnits } {
     const returns: Change[] = []
-    const units = new Map<string, number>()
-    const keeps = (name: string, amount: number): void => void units.set(name, (units.get(name) ?? 0) + amount)
+    const units = this.quotas.map(() => new Map<Instant, number>())
+    const keeps = (place: number, slot: Instant, amount: number): void =>
+      void units[place]?.set(slot, (units[place].get(slot) ?? 0) + amount)
     for (const { expiresAt: at, allocations, counted } of this.holds.values()) {
       let whole = 0
       for (const { quotaId, cycleSeq, amount } of allocations) {
@@ -146,16 +131,16 @@ export class Refills {
         const place = this.placeOfCount(quotaId, cycleSeq)
         if (place === undefined) continue
         returns.push({ at, place, returned: amount })
-        keeps(countName(place), amount)
+        keeps(place, NO_SLOT, amount)
       }
       if (counted === undefined) continue
       for (const { quotaId, cycleSeq } of counted.caps) {
         const place = this.placeOfCount(quotaId, cycleSeq)
         if (place === undefined) continue
         const seconds = this.quotas[place]?.windowSeconds ?? null
-        const slot = seconds === null ? Infinity : countsUntil(seconds, counted.at)
+        const slot = seconds === null ? NO_SLOT : countsUntil(seconds, counted.at)
         returns.push(...returnsBefore(slot, at, place, whole))
-        keeps(countName(place, slot), whole)
+        keeps(place, slot, whole)
       }
     }
     return { returns: returns.sort((a, b) => a.at - b.at), units }
@@ -165,12 +150,12 @@ export class Refills {
    * What the holds that are not known return, as if it were at the earliest instant at which one of them may end.
    * @param known the units of the others, by count
    */
-  private returnsOfUnknown(known: ReadonlyMap<string, number>): Change[] {
+  private returnsOfUnknown(known: KeptUnits): Change[] {
     const at = this.holds.knownUntil ?? Infinity
     if (at === Infinity) return []
     return this.quotas.flatMap(({ window, reserved }, place) =>
-      (window ?? [{ until: Infinity, reserved }]).flatMap((slot) => {
-        const units = slot.reserved - (known.get(countName(place, slot.until)) ?? 0)
+      (window ?? [{ until: NO_SLOT, reserved }]).flatMap((slot) => {
+        const units = slot.reserved - (known[place]?.get(slot.until) ?? 0)
         return units > 0 ? returnsBefore(slot.until, at, place, units) : []
       }),
     )
@@ -182,7 +167,83 @@ export class Refills {
   }
 }
 
-/** The first step that is high enough; steps increase in time and capacity. */
+/** Adds changes up in order of time, as far as somebody asks. */
+class Walk {
+  private readonly others: readonly Change[]
+  private readonly left: number[]
+  private readonly turned: Uint8Array
+  private payable: number
+  private nextReturn = 0
+  private nextOther = 0
+  /** They increase in time and capacity. */
+  private readonly steps: Step[] = []
+  private highest = 0
+
+  /**
+   * @param payers the number of quotas that pay; those after them are caps
+   * @param returns in order of time
+   * @param others in any order
+   */
+  constructor(
+    quotas: readonly QuotaState[],
+    private readonly payers: number,
+    private readonly returns: readonly Change[],
+    others: readonly Change[],
+  ) {
+    this.others = [...others].sort((a, b) => a.at - b.at)
+    // Negative if a total was lowered below what is used: returned units first make up for this.
+    this.left = quotas.map(({ total, used, reserved }) => total - used - reserved)
+    this.turned = new Uint8Array(quotas.length)
+    this.payable = this.left.slice(0, payers).reduce((sum, units) => sum + Math.max(0, units), 0)
+  }
+
+  /** The earliest instant from which at least `amount` fits; null if there is none. */
+  firstWith(amount: number): Instant | null {
+    while (this.highest < amount) {
+      const at = this.step()
+      if (at === undefined) return null
+      const capacity = this.capacity()
+      if (capacity > this.highest) this.steps.push({ at, capacity: (this.highest = capacity) })
+    }
+    return firstStep(this.steps, amount)
+  }
+
+  /** Applies all changes of the next instant; undefined if there is none. */
+  private step(): Instant | undefined {
+    const { returns, others } = this
+    const at = Math.min(returns[this.nextReturn]?.at ?? Infinity, others[this.nextOther]?.at ?? Infinity)
+    if (at === Infinity) return undefined
+    this.nextReturn = this.applyAll(returns, this.nextReturn, at)
+    this.nextOther = this.applyAll(others, this.nextOther, at)
+    return at
+  }
+
+  /** Applies the changes of an instant. @returns the index of the first later one */
+  private applyAll(changes: readonly Change[], from: number, at: Instant): number {
+    let index = from
+    for (let change = changes[index]; change?.at === at; change = changes[index]) {
+      this.apply(change)
+      index += 1
+    }
+    return index
+  }
+
+  private apply({ place, returned = 0, left: fixed }: Change): void {
+    const before = this.left[place] ?? 0
+    const after = fixed ?? (this.turned[place] === 1 ? before : before + returned)
+    if (fixed !== undefined) this.turned[place] = 1
+    this.left[place] = after
+    if (place < this.payers) this.payable += Math.max(0, after) - Math.max(0, before)
+  }
+
+  private capacity(): number {
+    let capacity = this.payable
+    for (let cap = this.payers; cap < this.left.length; cap += 1) capacity = Math.min(capacity, this.left[cap] ?? 0)
+    return capacity
+  }
+}
+
+/** The first step that is high enough; null if there is none. */
 function firstStep(steps: readonly Step[], amount: number): Instant | null {
   let from = 0
   let to = steps.length
@@ -194,16 +255,11 @@ function firstStep(steps: readonly Step[], amount: number): Instant | null {
   return steps[from]?.at ?? null
 }
 
-/** Names what counts units of a hold: a quota, or a slot of a rolling cap. */
-function countName(place: number, slot: Instant = Infinity): string {
-  return `${place} ${slot}`
-}
-
 /** Units of a hold return at its end, if this is before their slot leaves the window: otherwise they leave with it. */
 function returnsBefore(slot: Instant, at: Instant, place: number, units: number): Change[] {
   if (at >= slot) return []
   const returned = { at, place, returned: units }
-  return slot < Infinity ? [returned, { at: slot, place, returned: -units }] : [returned]
+  return slot < NO_SLOT ? [returned, { at: slot, place, returned: -units }] : [returned]
 }
 
 /** The first reset of a payer or cap, and its end, from which a payer gives nothing and a cap limits nothing. */
