@@ -154,6 +154,27 @@ onEveryStore('a consume in one row', (kind) => {
     expect((await actsRead()) - before).toBeLessThan(1_000)
   })
 
+  it.each([
+    ['is over', (at: string) => ({ expire_at: at })],
+    ['is disabled', () => ({ status: 'disabled' })],
+  ])('is not read for a cap that %s', async (_, ended) => {
+    const owner = fresh()
+    await quotaOf(MAIL_API, owner, 10_000)
+    const settings = { account_id: owner, quota_type: 1, cap: 'observe', total: 10, expire_at: app.clock.after(7_200) }
+    const cap = bodyOf(201, await app.post(MAIL_API.quotas, settings))
+    const counted = idOf(await consume(MAIL_API, owner, 1, `counted-${owner}`))
+    const edit = { version: cap.version, ...ended(app.clock.after(3_600)) }
+    bodyOf(200, await app.put(`${MAIL_API.quotas}/${cap.id}`, edit))
+    app.clock.pass(3 * 86_400)
+    const item = () => ({ account_id: owner, amount: 1, idempotency_key: `later-${fresh()}` })
+    for (let batch = 0; batch < 2; batch += 1)
+      bodyOf(200, await app.post(`${MAIL_API.consume}/batch`, { items: times(1_000).map(item) }, { as: 'usage' }))
+    const before = await actsRead()
+    const page = bodyOf(200, await app.get(`${usage(MAIL_API)}?quota_id=${cap.id}`))
+    expect([page.items.map(({ id }: { id: string }) => id), page.next_before]).toEqual([[counted], null])
+    expect((await actsRead()) - before).toBeLessThan(1_000)
+  })
+
   it('is refunded in one batch with others', async () => {
     const owner = fresh()
     await quotaOf(MAIL_API, owner)

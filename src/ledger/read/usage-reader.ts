@@ -62,7 +62,7 @@ interface OfCap {
   readonly ownerId: number
   /** It counted no operation with a smaller id. */
   readonly firstId: string
-  /** Nor one with a larger id, if it is deleted. */
+  /** Nor one with a larger id, if it is deleted, over or disabled. */
   readonly lastId: string | undefined
 }
 
@@ -414,9 +414,10 @@ export class UsageReader<Q extends QuotaRow> {
     const [quota] = await this.store.quotasById(transaction, [quotaId])
     if (quota !== undefined && isFollowed(quota)) return { follows: quotaId, isCap: quota.cap !== null }
     if (quota?.cap == null) return { quotaId }
-    const { ownerId, createdAt, deletedAt } = quota
+    const { ownerId, createdAt, deletedAt, expireAt, state, updatedAt } = quota
     if (ownerId < 0) return { quotaId, ofGroup: true }
-    const lastId = deletedAt === null ? undefined : firstIdAt(deletedAt + WAITING_MS)
+    const until = Math.min(deletedAt ?? Infinity, expireAt ?? Infinity, state === 'disabled' ? updatedAt : Infinity)
+    const lastId = until < this.clock.now() ? firstIdAt(until + WAITING_MS) : undefined
     return { quotaId, ownerId, firstId: firstIdAt(createdAt - WAITING_MS), lastId }
   }
 
