@@ -80,7 +80,9 @@ await command(USAGE, async (args) => {
   await ensureStopped(from)
   await ensureStopped(to)
   await using(to, async () => prepareCopy(to, ENTITIES, databaseName(from)))
-  const equal = await using(from, async () => withoutStarts(from, ENTITIES, async () => copy(from, to)))
+  const equal = await using(from, async () =>
+    withoutStarts(from, ENTITIES, async (stillLocked) => copy(from, to, stillLocked)),
+  )
   if (!equal) {
     tell('The target differs from the source, as above. Stop what writes to them, empty the target, and begin again.')
     return EXIT.failed
@@ -120,13 +122,13 @@ async function ensureStopped(database: DatabaseConfig): Promise<void> {
 }
 
 /** Copies all tables and compares them. @returns whether they are equal */
-async function copy(from: DatabaseConfig, to: DatabaseConfig): Promise<boolean> {
+async function copy(from: DatabaseConfig, to: DatabaseConfig, stillLocked: () => Promise<void>): Promise<boolean> {
   await ensureStopped(from)
   const source = await Side.open(from)
   try {
     const target = await Side.open(to)
     try {
-      return await copyTables(source, target)
+      return await copyTables(source, target, stillLocked)
     } finally {
       await target.close()
     }
@@ -137,7 +139,7 @@ async function copy(from: DatabaseConfig, to: DatabaseConfig): Promise<boolean> 
   }
 }
 
-async function copyTables(source: Side, target: Side): Promise<boolean> {
+async function copyTables(source: Side, target: Side, stillLocked: () => Promise<void>): Promise<boolean> {
   const tables = COPIED.map((entity) => StoredTable.of(source.dataSource, entity))
   const about: Record<string, Record<string, number>> = {}
   for (const { name } of tables) {
@@ -145,7 +147,10 @@ async function copyTables(source: Side, target: Side): Promise<boolean> {
     about[name] = { 'rows copied': Math.max(0, all - (await target.rows(name))), 'rows compared': all }
   }
   const progress = new Progress(about, (line) => process.stderr.write(`${line}\n`))
-  const copying = new StoreCopy(source, target, ({ name }, what, rows) => progress.read(name, `rows ${what}`, rows))
+  const copying = new StoreCopy(source, target, async ({ name }, what, rows) => {
+    progress.read(name, `rows ${what}`, rows)
+    await stillLocked()
+  })
   for (const table of tables) {
     const copied = await copying.copy(table)
     if (copied > 0) tell(`copied   ${table.name}: ${counted(copied, 'row')}`)

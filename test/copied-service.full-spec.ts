@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { createConnection, type RowDataPacket } from 'mysql2/promise'
 import type { DataSource } from 'typeorm'
 import { migrate, prepareCopy, withoutStarts } from '../src/database/migrate.js'
 import { type CopySide, StoreCopy } from '../src/database/store-copy.js'
@@ -270,6 +271,25 @@ describe(`a copy from SQLite to ${OTHER.name} and back`, () => {
     })
     await starting
     expect(order).toEqual(['copied', 'started'])
+  })
+
+  it('ends where a server has ended the silent connection that does so', async () => {
+    if (OTHER === FILE) return
+    const served = await OTHER.open()
+    await migrate(served.config, ENTITIES)
+    const copied = withoutStarts(served.config, ENTITIES, async (stillLocked) => {
+      await stillLocked()
+      const other = await createConnection({ uri: served.url })
+      const [[lock]] = await other.query<RowDataPacket[]>(
+        "SELECT IS_USED_LOCK(CONCAT('quota_service_', LEFT(SHA2(DATABASE(), 256), 40))) AS id",
+      )
+      await other.query(`KILL ${lock!['id']}`)
+      other.destroy()
+      await stillLocked()
+      return 'copied'
+    })
+    await expect(copied).rejects.toThrow(/lost: begin again/)
+    await served.drop()
   })
 })
 

@@ -76,23 +76,30 @@ export async function finishCopy(config: DatabaseConfig, entities: readonly Enti
 
 /**
  * Runs work while no instance can start on the database, and nothing can migrate it: they wait for a minute, then fail.
- * @throws the error of the only attempt, or that the lock was lost meanwhile
+ * @param work calls `stillLocked` again and again, which throws if that is over: a server ends a silent connection, and
+ * the lock with it
+ * @throws the error of the only attempt
  */
 export async function withoutStarts<T>(
   config: DatabaseConfig,
   entities: readonly EntityTarget<unknown>[],
-  work: () => Promise<T>,
+  work: (stillLocked: () => Promise<void>) => Promise<T>,
 ): Promise<T> {
   return connected(
     config,
     entities,
-    async (_, runner) =>
-      underLock(config, runner, async () => {
-        const result = await work()
-        // On a server, the lock ends with its connection.
-        await runner.query('SELECT 1')
+    async (_, runner) => {
+      const stillLocked = async (): Promise<void> => {
+        await runner.query('SELECT 1').catch((error: unknown) => {
+          throw new LockLost({ cause: error })
+        })
+      }
+      return underLock(config, runner, async () => {
+        const result = await work(stillLocked)
+        await stillLocked()
         return result
-      }),
+      })
+    },
     1,
   )
 }
@@ -322,6 +329,12 @@ class CopyRefused extends Refused {
 class WaitedInVain extends Refused {
   constructor(options?: ErrorOptions) {
     super(`another process has been migrating or copying it for ${LOCK_WAIT_SECONDS} s`, options)
+  }
+}
+
+class LockLost extends Refused {
+  constructor(options?: ErrorOptions) {
+    super('the connection that keeps instances from starting was lost: begin again, which goes on', options)
   }
 }
 

@@ -21,11 +21,11 @@ export interface ComparedTable {
  * target has tells where to go on, so a copy that ended anywhere can be begun again.
  */
 export class StoreCopy {
-  /** @param onPage called after each page, with the number of its rows */
+  /** @param onPage called after each page, with the number of its rows; a failure ends the copy */
   constructor(
     private readonly source: CopySide,
     private readonly target: CopySide,
-    private readonly onPage: (table: StoredTable, what: 'copied' | 'compared', rows: number) => void,
+    private readonly onPage: (table: StoredTable, what: 'copied' | 'compared', rows: number) => void | Promise<void>,
   ) {}
 
   /** Copies the rows after the target's last one, and the number by which ids are generated. @returns their number */
@@ -37,7 +37,7 @@ export class StoreCopy {
       const page = await this.source.read(async (transaction) => table.page(transaction, after))
       if (page.length > 0) await this.write(table, page)
       copied += page.length
-      this.onPage(table, 'copied', page.length)
+      await this.onPage(table, 'copied', page.length)
       last = page.at(-1)
       more = page.length === table.pageRows
     }
@@ -60,7 +60,7 @@ export class StoreCopy {
       difference = firstDifference(table, page, copied)
       for (const row of page) sum.update(`${JSON.stringify(row)}\n`)
       rows += page.length
-      this.onPage(table, 'compared', page.length)
+      await this.onPage(table, 'compared', page.length)
       after = page.at(-1)
       more = page.length === table.pageRows
     }
