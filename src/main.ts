@@ -37,6 +37,8 @@ const endAtOnce = (signal: NodeJS.Signals): void => process.exit(128 + constants
 
 async function start(): Promise<void> {
   for (const signal of SIGNALS) process.once(signal, endAtOnce)
+  // Files are read at the start anyway; a signal to read them again must not end it.
+  process.on('SIGHUP', () => undefined)
   const config = configured(() => loadConfig(readEnvironment()))
   const stdout = Stdout.open()
   const logger = new ServiceLogger(config, stdout)

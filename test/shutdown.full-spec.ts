@@ -98,6 +98,8 @@ it.each(['SIGTERM', 'SIGINT'] as const)('a process that waits for its database e
   try {
     const ended = once(child, 'exit')
     const [socket] = (await asked) as [Socket]
+    // To read files anew is no reason to end.
+    child.kill('SIGHUP')
     child.kill(signal)
     // By itself: the first process of a container has no end by a signal.
     expect(await ended).toEqual([128 + constants.signals[signal], null])
