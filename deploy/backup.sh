@@ -24,6 +24,8 @@ esac
 
 dump=$folder/quota-$(date +%F).sql
 trap 'rm -f "$dump.part"' EXIT
+# A shell need not do that at a signal.
+trap 'exit 1' HUP INT TERM
 "$@" >"$dump.part" || die "$1 failed. The dumps in $folder are as they were"
 tail -n 1 -- "$dump.part" | grep -q '^-- Dump completed' || die "the dump of $1 is not whole. The dumps in $folder are as they were"
 mv -- "$dump.part" "$dump"

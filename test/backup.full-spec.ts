@@ -268,6 +268,8 @@ onEveryStore('a dump of a server', (kind) => {
     await writeFile(at('cut.sql'), (await dump()).slice(0, -1_000))
     expect(await keep('cat', at('cut.sql'))).toMatch(/not whole.*as they were/)
     expect(await keep('false')).toMatch(/false failed.*as they were/)
+    // Dash runs no EXIT trap at a signal.
+    expect(await keep('sh', '-c', 'kill -TERM $PPID; sleep 0.1')).toBe('')
     expect(await readdir(at('kept'))).toEqual(['others.sql', 'quota-2026-01-01.sql'])
     const made = /quota-\d{4}-\d\d-\d\d\.sql/.exec(
       await keep(program('dump'), ...access, ...(await optionsOf(basename(program('dump')))), database),
