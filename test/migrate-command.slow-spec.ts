@@ -159,7 +159,7 @@ onEveryStore('the migrate command', (kind) => {
     async function seen(name: string, version: string, secondsAgo: number): Promise<void> {
       const at =
         kind.name === 'SQLite'
-          ? `strftime('%Y-%m-%d %H:%M:%f', 'now', '-${secondsAgo} seconds')`
+          ? `strftime('%Y-%m-%d %H:%M:%f', 'now', '${-secondsAgo} seconds')`
           : `UTC_TIMESTAMP(3) - INTERVAL ${secondsAgo} SECOND`
       await inside(store, async (dataSource) =>
         dataSource.query(`INSERT INTO service_instance (id, name, version, seen_at) VALUES (?, ?, ?, ${at})`, [
@@ -186,6 +186,8 @@ onEveryStore('the migrate command', (kind) => {
       await updated()
       await seen('old-1 (pid 7)', VERSION, 20)
       await seen('old-2 (pid 8)', VERSION, 70)
+      // The clock of the store was ahead.
+      await seen('old-3 (pid 6)', VERSION, -7_200)
       await seen('new-1 (pid 9)', next.version, 1)
       const status = await command('--status')
       const ages = new RegExp(
@@ -202,7 +204,7 @@ onEveryStore('the migrate command', (kind) => {
       expect(refused.stderr).toMatch(
         /^--finish changes nothing: instances older than .* within the last minute\.\n {2}\S+ {2}old-1 \(pid 7\), \d+ s ago\nStop them/,
       )
-      expect(refused.stderr).not.toMatch(/old-2|new-1/)
+      expect(refused.stderr).not.toMatch(/old-2|old-3|new-1/)
       expect(await recordedIn(store)).toEqual([...NAMES, next.adds])
 
       await inside(store, async (dataSource) =>
@@ -210,7 +212,7 @@ onEveryStore('the migrate command', (kind) => {
       )
       expect(ranBy(await command('--finish'))).toEqual([next.uses])
       // Nothing is left to finish: whoever is there can stand it.
-      await seen('old-3', VERSION, 1)
+      await seen('old-4', VERSION, 1)
       expect(await command('--finish')).toMatchObject({ code: 0, stderr: '' })
     })
 

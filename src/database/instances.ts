@@ -18,11 +18,11 @@ export interface Instance {
   readonly secondsAgo: number
 }
 
-/** The store's clock, so that the clocks of hosts do not matter; `back` seconds ago. */
+/** The store's clock, so that the clocks of hosts do not matter; `back` seconds ago, or ahead if negative. */
 function now(dialect: Dialect, back = 0): string {
   return dialect === 'mysql'
     ? `(UTC_TIMESTAMP(3) - INTERVAL ${back} SECOND)`
-    : `strftime('%Y-%m-%d %H:%M:%f', 'now', '-${back} seconds')`
+    : `strftime('%Y-%m-%d %H:%M:%f', 'now', '${-back} seconds')`
 }
 
 /** Records a heartbeat, and removes old rows. */
@@ -83,7 +83,9 @@ async function named(dataSource: DataSource, runner: QueryRunner): Promise<Insta
   const dialect = dialectOf(dataSource)
   const ago = `${milliseconds(dialect, now(dialect))} - ${milliseconds(dialect, 'seen_at')}`
   const rows = (await runner.query(
-    `SELECT name, version, ${ago} AS ago FROM ${INSTANCES} WHERE seen_at >= ${now(dialect, PRESENT_SECONDS)}`,
+    `SELECT name, version, ${ago} AS ago FROM ${INSTANCES} WHERE seen_at >= ${now(dialect, PRESENT_SECONDS)} ` +
+      // Later ones are of instances that are gone, and of a clock that was ahead: whoever is there writes anew.
+      `AND seen_at <= ${now(dialect, -PRESENT_SECONDS)}`,
   )) as { name: string; version: string; ago: string | number }[]
   return rows.map(({ name, version, ago: elapsed }) => ({ name, version, secondsAgo: seconds(Number(elapsed)) }))
 }
