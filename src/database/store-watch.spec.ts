@@ -127,6 +127,25 @@ describe('StoreWatch', () => {
     ])
   })
 
+  it('tells the cause anew when a server with a full disk accepts no writes at all, and tries none', async () => {
+    const full = Object.assign(new Error('is full'), { errno: 1114 })
+    let now = 0
+    watch.stop()
+    watch = new StoreWatch(
+      async () => {
+        await turn()
+        return READ_ONLY
+      },
+      1,
+      () => now,
+    )
+    watch.full(full)
+    await until(() => lines.length > 1)
+    now = 1_020
+    expect(refused('write')).toBe(true)
+    expect(lines).toEqual([expect.stringMatching(/1114/), expect.stringMatching(/accepts no writes.*1290/)])
+  })
+
   it('lets requests in progress wait for the return', async () => {
     findings = [AWAY, AWAY, READ_ONLY, READ_ONLY, HERE]
     const order: string[] = []

@@ -143,7 +143,7 @@ export class StoreWatch {
   private async probeNow(): Promise<void> {
     const found = this.withoutRoom(await this.probe())
     if (this.stopped) return
-    if (found.reach !== this.found.reach) this.change(found)
+    if (found.reach !== this.found.reach || found.full !== this.found.full) this.change(found)
     for (const { use, resolve } of [...this.waiting]) if (serves(found.reach, use)) resolve()
     if (found.reach === 'all') {
       this.probing = false
