@@ -11,6 +11,19 @@ export function tell(...lines: string[]): void {
   process.stdout.write(lines.map((line) => `${line}\n`).join(''))
 }
 
+/** Waits until the reader of stdout has taken what was told; not for one that has gone. */
+export async function taken(): Promise<void> {
+  const { stdout } = process
+  if (!stdout.writableNeedDrain) return
+  await new Promise<void>((resolve) => {
+    const done = (): void => {
+      stdout.off('drain', done).off('close', done)
+      resolve()
+    }
+    stdout.on('drain', done).on('close', done)
+  })
+}
+
 /**
  * Runs a command with the arguments of the process and sets the exit code.
  * @param usage printed on stderr if the arguments are wrong, on stdout if they ask for it

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { CommandStore } from './command-store.js'
-import { tell } from './command.js'
+import { taken, tell } from './command.js'
 import { CHANNELS } from './entities.js'
 import { type Page, type Rule, RULES } from './ledger/verify/verify-check.js'
 import { findingLine, type Repaired, type Verification, Verifier } from './ledger/verify/verifier.js'
@@ -106,6 +106,8 @@ async function verifyPages(
       tell(`${findingLine(channel, finding)}${outcome === undefined ? '' : ` - ${REPAIRED[outcome]}`}`)
       if (outcome !== 'mended' && outcome !== 'gone') tell(`  ${finding.show}`)
     }
+    // Millions of findings must not wait in memory for a pager.
+    await taken()
     if (rest) await sleep(performance.now() - began)
     began = performance.now()
   }

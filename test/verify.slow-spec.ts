@@ -1,4 +1,7 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect } from '@jest/globals'
 import { DataSource } from 'typeorm'
@@ -199,6 +202,24 @@ const DAMAGES: Damage[] = [
   { damage: 'a plain consume has no count', rules: ['plain_consume', 'counters'], ...ofAct('plain', { cycle_seq: 'NULL' }) },
   { damage: 'a plain consume is of a count that was never begun', rules: ['plain_consume', 'counters'], ...ofAct('plain', { cycle_seq: 'cycle_seq + 9' }) },
 ]
+
+it('lets a pager take its time', async () => {
+  // Prints a page, tells on stderr whether it has to wait, and at last what waited at most.
+  const script = `
+    import { taken, tell } from './dist/src/command.js'
+    let most = 0
+    for (let page = 0; page < 50; page += 1) {
+      tell('x'.repeat(100_000))
+      if (page === 0) process.stderr.write('begun')
+      most = Math.max(most, process.stdout.writableLength)
+      await taken()
+    }
+    process.stderr.write(' ' + String(most))`
+  const child = spawn(process.execPath, ['--input-type=module', '-e', script])
+  await once(child.stderr, 'data')
+  const [said, printed] = await Promise.all([text(child.stderr), text(child.stdout)])
+  expect([printed.length, Number(said) <= 100_001]).toEqual([50 * 100_001, true])
+})
 
 onEveryStore('verify', (kind) => {
   let store: Store
