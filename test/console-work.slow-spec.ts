@@ -363,6 +363,39 @@ describe('an answer that comes late', () => {
     expect(items).toHaveLength(2)
   })
 
+  it('sends a refund again as it was, though less is left to refund by then', async () => {
+    await service.quota(220)
+    const consumed = { account_id: 220, amount: 20 }
+    const { id } = await service.call('mailer', 'POST', `${USAGE}/consume`, consumed, 'refunded-220')
+    const page = await open(`/mail/operations/${id}`)
+    let attempts = 0
+    await page.route(`**${USAGE}/${id}/refund`, async (route) => {
+      if ((attempts += 1) > 2) return route.fallback()
+      await route.fetch()
+      return route.fulfill({ status: 404, body: 'no' })
+    })
+    const dialog = page.getByRole('dialog')
+    const refund = dialog.getByRole('button', { name: 'Refund' })
+    await button(page, 'Refund').click()
+    await field(dialog, 'Amount').fill('15')
+    await refund.click()
+    await dialog.getByRole('alert').waitFor()
+    await page.evaluate("document.querySelector('.as-of button').click()")
+    await page.locator('dd', { hasText: /^15$/ }).waitFor()
+    await refund.click()
+    await becomes(async () => attempts, 2)
+    await dialog.getByRole('alert').waitFor()
+    await page.reload()
+    await button(page, 'Refund').click()
+    expect(await field(dialog, 'Amount').inputValue()).toBe('15')
+    await refund.click()
+    await told(page, 'The operation is refunded.').waitFor()
+    expect(await service.call('anna', 'GET', `${USAGE}/${id}`)).toMatchObject({ refunded: 15 })
+    // The next one is another refund.
+    await button(page, 'Refund').click()
+    expect(await field(dialog, 'Amount').inputValue()).toBe('5')
+  })
+
   it('closes no other question', async () => {
     const id = await service.quota(217)
     const page = await open(`/mail/quotas/${id}`)

@@ -21,6 +21,7 @@ import {
   Table,
 } from '../parts.tsx'
 import type { OperationsSearch } from '../search.ts'
+import { useDraft } from '../use-draft.ts'
 import { readWhole } from '../whole-number.ts'
 
 const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
@@ -210,16 +211,26 @@ function Fact({ name, children }: { name: string; children: ReactNode }): ReactN
 
 type Asking = 'commit' | 'release' | 'refund'
 
+/** A refund that was sent, and may have taken effect. */
+interface Sent {
+  readonly amount: number
+  readonly key: string
+}
+
 function Actions({ client, operation }: { client: ChannelClient; operation: Operation }): ReactNode {
   const queries = useQueryClient()
   const [asking, setAsking] = useState<Asking>()
   const [text, setText] = useState('')
-  const [key, setKey] = useState(newKey)
   const { id, state, charged, refunded } = operation
-  const most = state === 'reserved' ? operation.amount : charged - refunded
+  const left = state === 'reserved' ? operation.amount : charged - refunded
+  // Until there is an answer, the same amount is the same refund, also after a reload.
+  const [sent, , setSent, forget] = useDraft<readonly Sent[]>(`${client.name}/operations/${id}/refund`, () => [])
+  // As the question was opened: what took effect without an answer must not make its repetition invalid.
+  const [most, setMost] = useState(left)
   const ask = (what: Asking) => () => {
-    setText(String(most))
-    setKey(newKey())
+    const last = what === 'refund' ? sent.at(-1)?.amount : undefined
+    setText(String(last ?? left))
+    setMost(Math.max(left, last ?? 0))
     setAsking(what)
   }
   const reading = readWhole(text, { min: 1, max: most })
@@ -237,10 +248,7 @@ function Actions({ client, operation }: { client: ChannelClient; operation: Oper
       text={text}
       reading={reading}
       error={reading.mistake}
-      onText={(typed) => {
-        setText(typed)
-        setKey(newKey())
-      }}
+      onText={setText}
     />
   )
   return (
@@ -255,7 +263,7 @@ function Actions({ client, operation }: { client: ChannelClient; operation: Oper
           </button>
         </>
       )}
-      {(state === 'consumed' || state === 'committed') && most > 0 && (
+      {(state === 'consumed' || state === 'committed') && left > 0 && (
         <button type="button" onClick={ask('refund')}>
           Refund
         </button>
@@ -299,7 +307,13 @@ function Actions({ client, operation }: { client: ChannelClient; operation: Oper
           ready={good}
           onClose={close}
           act={async () => {
-            await client.refund(id, value, key)
+            const { key } = sent.find((one) => one.amount === value) ?? { key: newKey() }
+            setSent([...sent.filter((one) => one.amount !== value), { amount: value, key }])
+            await client.refund(id, value, key).catch((reason: unknown) => {
+              if (isProblem(reason, 'refund_exceeds_charge')) forget()
+              throw reason
+            })
+            forget()
             await done('The operation is refunded.')
           }}
         >
