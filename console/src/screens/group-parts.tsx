@@ -112,7 +112,16 @@ export function GroupPicker({
     <fieldset>
       <legend>{legend}</legend>
       <Field label={`${legend}: name begins with`} error={error}>
-        {(ids) => <input {...ids} value={text} maxLength={120} onChange={(event) => setText(event.target.value)} />}
+        {(ids) => (
+          <input
+            {...ids}
+            value={text}
+            maxLength={120}
+            onChange={(event) => setText(event.target.value)}
+            // It searches already, and must not send the form around it.
+            onKeyDown={(event) => event.key === 'Enter' && event.preventDefault()}
+          />
+        )}
       </Field>
       {choices.map((group) => (
         <label key={group?.id ?? 0} className="check">

@@ -28,6 +28,7 @@ import {
 } from '../parts.tsx'
 import type { GroupSearch, GroupsSearch } from '../search.ts'
 import { limitOfQuota } from '../settings.ts'
+import { useDraft } from '../use-draft.ts'
 import { readIds } from '../whole-number.ts'
 import { Difference } from './changes.tsx'
 import { ChainLimits, GroupName, GroupPicker } from './group-parts.tsx'
@@ -156,6 +157,15 @@ function GroupTable({ client, rows }: { client: ChannelClient; rows: readonly Gr
   )
 }
 
+interface Draft {
+  /** The group as the form was filled in; absent for a new one. */
+  readonly base?: Group | undefined
+  readonly name: string
+  /** Undefined: not chosen yet. */
+  readonly parent?: Group | null
+  readonly isDefault: boolean
+}
+
 /** Makes a group, or changes one. */
 function GroupForm({
   client,
@@ -168,11 +178,13 @@ function GroupForm({
 }): ReactNode {
   const queries = useQueryClient()
   const navigate = useNavigate()
-  // As the form was filled in: later reads must not make its version that of what another person has saved since.
-  const [base] = useState(group)
-  const [name, setName] = useState(base?.name ?? '')
-  const [parent, setParent] = useState<Group | null>()
-  const [isDefault, setDefault] = useState(base?.default ?? false)
+  // Later reads must not make its version that of what another person has saved since.
+  const [draft, , setDraft, clear] = useDraft<Draft>(`${client.name}/groups/${group?.id ?? 'new'}`, () => ({
+    base: group,
+    name: group?.name ?? '',
+    isDefault: group?.default ?? false,
+  }))
+  const { base, name, parent, isDefault } = draft
   const keyOf = useKeys()
   const [error, setError] = useState<unknown>()
   const [tried, setTried] = useState(false)
@@ -194,7 +206,10 @@ function GroupForm({
       verb={base === undefined ? 'Create group' : 'Save'}
       ready={name.trim() !== ''}
       onUnready={() => setTried(true)}
-      onClose={onClose}
+      onClose={() => {
+        clear()
+        onClose()
+      }}
       act={async () => {
         const saved = await (
           base === undefined
@@ -217,18 +232,29 @@ function GroupForm({
         error={tried && name.trim() === '' ? 'a name' : refused['name']}
         hint="a domain, a plan, a customer; unlike those of the others"
       >
-        {(ids) => <input {...ids} value={name} maxLength={120} onChange={(event) => setName(event.target.value)} />}
+        {(ids) => (
+          <input
+            {...ids}
+            value={name}
+            maxLength={120}
+            onChange={(event) => setDraft({ ...draft, name: event.target.value })}
+          />
+        )}
       </Field>
       <GroupPicker
         client={client}
         legend="Part of"
         none="no other group"
         chosen={chosen}
-        onChoose={setParent}
+        onChoose={(choice) => setDraft({ ...draft, parent: choice })}
         error={refused['parentId']}
       />
       <label className="check">
-        <input type="checkbox" checked={isDefault} onChange={(event) => setDefault(event.target.checked)} />
+        <input
+          type="checkbox"
+          checked={isDefault}
+          onChange={(event) => setDraft({ ...draft, isDefault: event.target.checked })}
+        />
         <span>
           default <span className="muted">the group of every {client.owner} that is in none</span>
         </span>
@@ -570,7 +596,7 @@ function AddMembers({
   onClose: () => void
 }): ReactNode {
   const queries = useQueryClient()
-  const [text, setText] = useState('')
+  const [text, , setText, clear] = useDraft(`${client.name}/groups/${group.id}/members`, () => '')
   const keyOf = useKeys()
   const { ids, wrong } = readIds(text)
   const mistake = wrong.length > 0 ? `not a number: ${wrong.slice(0, 5).join(', ')}` : undefined
@@ -579,7 +605,10 @@ function AddMembers({
       title={`Add members to ${group.name}`}
       verb={ids.length === 0 ? 'Add' : `Add ${counted(ids.length, client.owner)}`}
       ready={ids.length > 0 && mistake === undefined}
-      onClose={onClose}
+      onClose={() => {
+        clear()
+        onClose()
+      }}
       act={async () => {
         const sum = { added: 0, moved: 0, unchanged: 0 }
         for (let from = 0; from < ids.length; from += AT_ONCE) {
