@@ -182,6 +182,21 @@ describe('groups', () => {
     expect(items).toMatchObject([{ account_id: 1101 }, { account_id: 1103 }])
   })
 
+  it('lose a member once, also if the first answer is that the service is busy', async () => {
+    const id = await group('h.example.org')
+    await join(id, 1601)
+    const page = await open(`/mail/groups/${id}`)
+    let attempts = 0
+    await page.route(`**/members/1601`, async (route) => {
+      if ((attempts += 1) > 1) return route.fallback()
+      await route.fetch()
+      return route.fulfill({ status: 503, headers: { 'retry-after': '1' }, body: 'busy' })
+    })
+    await button(page, 'Remove account 1601').click()
+    await button(page, 'Remove').click()
+    await told(page, 'Account 1601 is no longer a member.').waitFor()
+  })
+
   it('are never overwritten by an edit that began before that of another person', async () => {
     const id = await group('f.example.org')
     const page = await browser.page()

@@ -106,6 +106,20 @@ describe('the page of notifications', () => {
     await eventually(async () => receiver.of('/gone').length >= 2)
   })
 
+  it('does not promise that events are sent once, if no answer came to a replay', async () => {
+    const page = await open()
+    await page.route('**/replay', async (route) => route.abort('connectionrefused'))
+    await button(page, 'Replay to ops').click()
+    const dialog = page.getByRole('dialog')
+    await field(dialog, 'Happened from').fill('2026-01-01T00:00')
+    await dialog.getByRole('button', { name: 'Send again' }).click()
+    await reads(dialog.getByRole('alert'), /Look whether it was done before you do it once more/)
+    await page.unrouteAll({ behavior: 'ignoreErrors' })
+    await page.route('**/replay', async (route) => route.fulfill({ status: 503, body: 'busy' }))
+    await dialog.getByRole('button', { name: 'Send again' }).click()
+    await reads(dialog.getByRole('alert'), /Foreign answer[\s\S]*Something before the service answered 503/)
+  })
+
   it('is for administrators', async () => {
     const page = await open('chen')
     await reads(page.getByRole('alert'), /Ask for a token with that role/)

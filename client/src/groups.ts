@@ -61,9 +61,13 @@ export class Groups<Channel extends AnyChannel> extends Records<Group, UpdateGro
     return this.call({ ...options, method: 'POST', path: this.at(id, 'members'), body: owners, repeatable: true })
   }
 
-  /** Ends the membership of an owner. @throws Problem `member_not_found` */
+  /** Ends the membership of an owner. @throws Problem `member_not_found`, also after an attempt that had effect */
   async removeMember(id: number, owner: Channel['owner'], options: CallOptions = {}): Promise<void> {
-    const [ownerId = 0] = Object.values(owner as Record<string, number>)
-    await this.call({ ...options, method: 'DELETE', path: this.at(id, 'members', ownerId) })
+    await this.call({
+      ...options,
+      method: 'DELETE',
+      path: this.at(id, 'members', ...Object.values(owner as Record<string, number>)),
+      repeatable: true,
+    })
   }
 }

@@ -456,8 +456,11 @@ export class ChannelClient {
     return this.api.quotas.groups.addMembers(id, body as never, { key })
   }
 
+  /** Ends a membership. One that has ended is as wanted: an attempt without an answer may have ended it. */
   async removeMember(id: number, owner: number): Promise<void> {
-    await this.api.quotas.groups.removeMember(id, this.out({}, owner) as never)
+    await this.api.quotas.groups.removeMember(id, this.out({}, owner) as never).catch((error: unknown) => {
+      if (!isProblem(error, 'member_not_found')) throw error
+    })
   }
 
   /** Makes a link with which an owner sees what it has left. */

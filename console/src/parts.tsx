@@ -420,12 +420,19 @@ function describeFailure(
   fields: readonly { field: string; message: string }[]
 } {
   if (error instanceof OutcomeUnknown) {
+    const { key, cause } = error
+    const answer = isProblem(cause) ? cause : undefined
     return {
-      title: 'No answer came',
-      what: `The service did not answer in time.${reading ? '' : ' A change that was sent may have been made or not.'}`,
+      title: answer?.title ?? 'No answer came',
+      what:
+        (answer === undefined ? 'The service did not answer in time.' : sentence(answer.detail).replace(/\.?$/, '.')) +
+        (reading ? '' : ' A change that was sent may have been made or not.'),
+      // Without a key, the service does not recognize a repetition.
       todo: reading
         ? 'Look whether the connection is there, then try again.'
-        : 'Look whether the connection is there, then do it once more: done twice, it takes effect once.',
+        : key === undefined
+          ? 'Look whether it was done before you do it once more.'
+          : 'Look whether the connection is there, then do it once more: done twice, it takes effect once.',
       requestId: error.requestId,
       fields: [],
     }
