@@ -197,6 +197,23 @@ describe('groups', () => {
     await told(page, 'Account 1601 is no longer a member.').waitFor()
   })
 
+  it('have their changes among those of quotas, newest first', async () => {
+    const id = await group('i.example.org')
+    for (let account = 1701; account <= 1708; account += 1) await join(id, account)
+    const overview = await open('/mail')
+    const latest = await rowsShown(panel(overview, 'Latest changes'), 8)
+    await latest.first().getByText('1 account added: 1708').waitFor()
+    const page = await open('/mail/changes')
+    await field(page, 'What').selectOption('members')
+    await button(page, 'Filter').click()
+    await page.waitForURL(/action=members/)
+    const row = page.locator('tbody [data-row]').first()
+    await row.getByText('1 account added: 1708').waitFor()
+    await expectSound(page)
+    await row.getByRole('link', { name: `Group ${id}` }).click()
+    await heading(page, 'Group i.example.org').waitFor()
+  })
+
   it('are never overwritten by an edit that began before that of another person', async () => {
     const id = await group('f.example.org')
     const page = await browser.page()

@@ -47,16 +47,16 @@ type Owned<T> = Omit<T, 'accountId' | 'userId'> & { readonly owner: number }
 export type Quota = Owned<MailListedQuota> & { readonly person: number | null | undefined }
 /** From the ledger also with its maker and key. */
 export type Operation = Owned<MailListedOperation>
+/** A change of a quota; or of a group or its members, or the erasure of an owner: these name no quota. */
+export type AnyChange = Owned<MailChange>
 /** A change of a quota. */
-export type Change = Omit<Owned<MailChange>, 'quotaId' | 'action'> & {
+export type Change = Omit<AnyChange, 'quotaId' | 'action'> & {
   readonly quotaId: number
-  readonly action: Exclude<MailChange['action'], 'members'>
+  readonly action: Exclude<AnyChange['action'], 'members'>
 }
 export type Summary = Owned<MailSummary>
 export type TopRefusal = Owned<MailTopRefusal>
 export type Status = Quota['status']
-/** A change of a group: of its settings, or of its members. */
-export type GroupChange = Owned<MailChange>
 export type { Act, Cap, CapTrial, Check, ChangedSettings, Group, GroupSummary, Refusal, Series }
 
 /** A member of a group. */
@@ -112,7 +112,7 @@ export interface ChangeFilter {
   readonly owner?: number | undefined
   readonly quotaId?: number | undefined
   readonly actor?: string | undefined
-  readonly action?: Change['action'] | undefined
+  readonly action?: AnyChange['action'] | undefined
   readonly requestId?: string | undefined
   readonly from?: string | undefined
   readonly to?: string | undefined
@@ -278,10 +278,10 @@ export class ChannelClient {
     return this.in(await this.api.quotas.summary(this.out({}, owner) as never, { signal }))
   }
 
-  async changes({ owner, ...filter }: ChangeFilter, signal?: Signal): Promise<MarkedPage<Change, number>> {
+  async changes({ owner, ...filter }: ChangeFilter, signal?: Signal): Promise<MarkedPage<AnyChange, number>> {
     const asked = this.out({ pageSize: ROWS, ...filter }, owner)
     const { items, nextBefore } = await this.api.quotas.changes(asked, { signal }).page()
-    return { items: items.map((item) => this.in(item)).filter(isOfQuota), next: nextBefore }
+    return { items: items.map((item) => this.in(item)), next: nextBefore }
   }
 
   async expiring({ days, cursor, pageSize = 20 }: ExpiringFilter, signal?: Signal): Promise<MarkedPage<Quota, string>> {
@@ -424,7 +424,7 @@ export class ChannelClient {
   }
 
   /** The newest changes of a group. */
-  async groupChanges(id: number, signal?: Signal): Promise<GroupChange[]> {
+  async groupChanges(id: number, signal?: Signal): Promise<AnyChange[]> {
     const { items } = await this.api.quotas.groups.changes(id, { pageSize: ROWS }, { signal }).page()
     return items.map((item) => this.in(item))
   }
@@ -487,7 +487,7 @@ export class ChannelClient {
   }
 }
 
-function isOfQuota(change: Owned<MailChange>): change is Change {
+export function isOfQuota(change: AnyChange): change is Change {
   return change.quotaId !== undefined
 }
 

@@ -1,7 +1,7 @@
 import { type ChangeSet, type RowOutcome, setsOf } from './change-sets.ts'
 import { type Column, headLine, rowLines } from './csv.ts'
 import {
-  type Change,
+  type AnyChange,
   type ChannelClient,
   given,
   type LedgerFilter,
@@ -73,13 +73,14 @@ export async function exportPassed(client: ChannelClient, of: Whose): Promise<vo
 
 /** Every change that these filters show. */
 export async function exportChanges(client: ChannelClient, { before: _page, ...filter }: ChangesSearch): Promise<void> {
-  const columns: Column<Change>[] = [
+  const columns: Column<AnyChange>[] = [
     ['id', ({ id }) => id],
     ['at', ({ at }) => at],
     ['actor', ({ actor }) => actor],
     ['action', ({ action }) => action],
     ['quota_id', ({ quotaId }) => quotaId],
-    [`${client.owner}_id`, ({ owner }) => owner],
+    ['group_id', ({ groupId }) => groupId],
+    [`${client.owner}_id`, ({ owner }) => (owner === 0 ? null : owner)],
     ['before', ({ before }) => before],
     ['after', ({ after }) => after],
     ['change_set_id', ({ changeSetId }) => changeSetId],

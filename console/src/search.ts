@@ -1,5 +1,5 @@
 import type { ChangeSetState, RowOutcome } from '@quota-service/client/change-sets'
-import type { Change, Status } from './channel-client.ts'
+import type { AnyChange, Status } from './channel-client.ts'
 
 /*
  * The part of a screen's state that its address contains, so that the address can be shared: filters and pages, as
@@ -57,7 +57,15 @@ function defined<T extends object>(fields: T): { [Name in keyof T]?: Exclude<T[N
 export const STATUSES: readonly Status[] = ['active', 'disabled', 'expired', 'left']
 /** Filters by role: quotas that pay, caps that refuse, caps that only observe. */
 export const CAP_FILTERS = ['none', 'enforce', 'observe'] as const
-export const ACTIONS: readonly Change['action'][] = ['create', 'update', 'delete', 'restore', 'reset', 'erase']
+export const ACTIONS: readonly AnyChange['action'][] = [
+  'create',
+  'update',
+  'delete',
+  'restore',
+  'reset',
+  'members',
+  'erase',
+]
 
 export const SET_STATES: readonly ChangeSetState[] = [
   'ready',

@@ -2,7 +2,15 @@ import { isProblem } from '@quota-service/client'
 import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { Link, useNavigate } from '@tanstack/react-router'
 import { type ReactNode, useState } from 'react'
-import { type Change, type ChannelClient, given, MAX_ROWS, type Quota } from '../channel-client.ts'
+import {
+  type AnyChange,
+  type Change,
+  type ChannelClient,
+  given,
+  isOfQuota,
+  MAX_ROWS,
+  type Quota,
+} from '../channel-client.ts'
 import { amount } from '../amount.ts'
 import { fieldName } from '../field-name.ts'
 import { fromLocalInput, now, Time, toLocalInput } from '../format.tsx'
@@ -16,6 +24,7 @@ import {
   Field,
   FewOnPhone,
   Filtering,
+  GroupLink,
   Loaded,
   NumberField,
   QuotaLink,
@@ -23,6 +32,7 @@ import {
   Signed,
   Table,
 } from '../parts.tsx'
+import { isOfMembers, Moves } from './group-parts.tsx'
 import { Whose } from './quotas.tsx'
 import { ACTIONS, type ChangesSearch } from '../search.ts'
 import { readId } from '../whole-number.ts'
@@ -39,9 +49,9 @@ export function ChangeTable({
 }: {
   client: ChannelClient
   as?: 'page'
-  rows: readonly Change[]
+  rows: readonly AnyChange[]
   /** Changes that may have undone one of the rows. */
-  known?: readonly Change[]
+  known?: readonly AnyChange[]
   quotas?: boolean
   brief?: boolean
 }): ReactNode {
@@ -58,12 +68,24 @@ export function ChangeTable({
           ? [
               {
                 head: 'Quota',
-                cell: ({ quotaId }: Change) => <QuotaLink channel={client.name} id={quotaId} row />,
+                cell: ({ quotaId, groupId }: AnyChange) =>
+                  quotaId !== undefined ? (
+                    <QuotaLink channel={client.name} id={quotaId} row />
+                  ) : groupId !== null ? (
+                    <GroupLink channel={client.name} id={groupId} row />
+                  ) : (
+                    <span className="muted">–</span>
+                  ),
                 className: 'id',
               },
               {
                 head: client.Owner,
-                cell: (change: Change) => <Whose client={client} of={change} />,
+                cell: (change: AnyChange) =>
+                  isOfQuota(change) || change.owner !== 0 ? (
+                    <Whose client={client} of={change} />
+                  ) : (
+                    <span className="muted">–</span>
+                  ),
                 folds: true,
               },
             ]
@@ -72,7 +94,7 @@ export function ChangeTable({
           head: 'What',
           cell: (change) => (
             <>
-              <Difference change={change} />
+              {isOfMembers(change) ? <Moves client={client} change={change} /> : <Difference change={change} />}
               <PartOf client={client} change={change} />
             </>
           ),
@@ -83,19 +105,28 @@ export function ChangeTable({
           : [
               {
                 head: 'Request',
-                cell: ({ requestId }: Change) => <Copied what="id" text={requestId} />,
+                cell: ({ requestId }: AnyChange) => <Copied what="id" text={requestId} />,
                 className: 'request',
                 folds: true,
               },
             ]),
-        { head: 'Undo', cell: (change: Change) => <Undo client={client} change={change} known={known} />, folds: true },
+        {
+          head: 'Undo',
+          cell: (change: AnyChange) =>
+            isOfQuota(change) ? (
+              <Undo client={client} change={change} known={known} />
+            ) : (
+              <span className="muted">–</span>
+            ),
+          folds: true,
+        },
       ]}
     />
   )
 }
 
 /** Links to the change set of a change. */
-function PartOf({ client, change: { changeSetId } }: { client: ChannelClient; change: Change }): ReactNode {
+function PartOf({ client, change: { changeSetId } }: { client: ChannelClient; change: AnyChange }): ReactNode {
   if (changeSetId === undefined) return null
   return (
     <ChangeSetLink channel={client.name} id={changeSetId}>
@@ -234,7 +265,7 @@ function canUndo({ action }: Change): boolean {
 }
 
 /** Have later ones of the known changes put everything back that a change has changed? */
-function isUndone({ id, quotaId, action, before }: Change, known: readonly Change[]): boolean {
+function isUndone({ id, quotaId, action, before }: Change, known: readonly AnyChange[]): boolean {
   const later = known.filter((one) => one.quotaId === quotaId && one.id > id)
   if (action === 'delete') return later.some((one) => one.action === 'restore')
   const was = before as Record<string, SettingValue>
@@ -255,7 +286,7 @@ export function Undo({
 }: {
   client: ChannelClient
   change: Change
-  known?: readonly Change[]
+  known?: readonly AnyChange[]
 }): ReactNode {
   const [asking, setAsking] = useState(false)
   if (!canUndo(change)) return <span className="muted">–</span>

@@ -1,6 +1,7 @@
 import { useQuery } from '@tanstack/react-query'
 import { type ReactNode, useState } from 'react'
-import { type ChannelClient, type Group, type Quota } from '../channel-client.ts'
+import { type AnyChange, type ChannelClient, type Group, type Quota } from '../channel-client.ts'
+import { counted } from '../amount.ts'
 import { limitText } from '../limits.ts'
 import { CapBadge, Field, GroupLink, Label, Loaded, QuotaLink } from '../parts.tsx'
 import { limitOfQuota } from '../settings.ts'
@@ -12,6 +13,8 @@ import { isForEach } from './quotas.tsx'
 
 /** The most groups that a search by name shows. */
 const FOUND = 8
+/** The most owners of a change that are named. */
+const NAMED = 10
 
 /** A group by its name, as a link. */
 export function GroupName({ client, id }: { client: ChannelClient; id: number }): ReactNode {
@@ -133,5 +136,36 @@ export function GroupPicker({
         <p className="hint">More begin so; type more of the name.</p>
       )}
     </fieldset>
+  )
+}
+
+type SettingsChange = AnyChange & { readonly action: Exclude<AnyChange['action'], 'members'> }
+
+/** Did it change the members of a group? */
+export function isOfMembers(change: AnyChange): change is Exclude<AnyChange, SettingsChange> {
+  return change.action === 'members'
+}
+
+/** The owners that a change made members, or no longer members. */
+export function Moves({ client, change }: { client: ChannelClient; change: AnyChange }): ReactNode {
+  const {
+    added = [],
+    moved = [],
+    removed = [],
+  } = change.after as {
+    added?: number[]
+    moved?: [owner: number, from: number][]
+    removed?: number[]
+  }
+  const few = (owners: readonly number[]): string =>
+    `${owners.slice(0, NAMED).join(', ')}${owners.length > NAMED ? ' …' : ''}`
+  return (
+    <ul>
+      {added.length > 0 && <li>{`${counted(added.length, client.owner)} added: ${few(added)}`}</li>}
+      {moved.length > 0 && (
+        <li>{`${counted(moved.length, client.owner)} moved here: ${few(moved.map(([owner]) => owner))}`}</li>
+      )}
+      {removed.length > 0 && <li>{`${counted(removed.length, client.owner)} removed: ${few(removed)}`}</li>}
+    </ul>
   )
 }

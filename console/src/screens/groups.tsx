@@ -2,7 +2,7 @@ import { isProblem } from '@quota-service/client'
 import { keepPreviousData, useQuery, useQueryClient } from '@tanstack/react-query'
 import { Link, useNavigate } from '@tanstack/react-router'
 import { type ReactNode, useState } from 'react'
-import { type ChannelClient, type Group, type GroupChange, type Member, newKey } from '../channel-client.ts'
+import { type ChannelClient, type Group, type Member, newKey } from '../channel-client.ts'
 import { amount, counted } from '../amount.ts'
 import { Time } from '../format.tsx'
 import { limitText } from '../limits.ts'
@@ -31,7 +31,7 @@ import { limitOfQuota } from '../settings.ts'
 import { useDraft } from '../use-draft.ts'
 import { readIds } from '../whole-number.ts'
 import { Difference } from './changes.tsx'
-import { ChainLimits, GroupName, GroupPicker } from './group-parts.tsx'
+import { ChainLimits, GroupName, GroupPicker, isOfMembers, Moves } from './group-parts.tsx'
 import { REASONS } from './refusals.ts'
 import { isForEach, QuotaTable } from './quotas.tsx'
 import { UsageByDay } from './usage-chart.tsx'
@@ -699,34 +699,5 @@ function GroupHistory({ client, id }: { client: ChannelClient; id: number }): Re
         </Loaded>
       </Panel>
     </FoldedOnPhone>
-  )
-}
-
-type SettingsChange = GroupChange & { readonly action: Exclude<GroupChange['action'], 'members'> }
-
-function isOfMembers(change: GroupChange): change is Exclude<GroupChange, SettingsChange> {
-  return change.action === 'members'
-}
-
-function Moves({ client, change }: { client: ChannelClient; change: GroupChange }): ReactNode {
-  const {
-    added = [],
-    moved = [],
-    removed = [],
-  } = change.after as {
-    added?: number[]
-    moved?: [owner: number, from: number][]
-    removed?: number[]
-  }
-  const few = (owners: readonly number[]): string =>
-    `${owners.slice(0, PREVIEWED).join(', ')}${owners.length > PREVIEWED ? ' …' : ''}`
-  return (
-    <ul>
-      {added.length > 0 && <li>{`${counted(added.length, client.owner)} added: ${few(added)}`}</li>}
-      {moved.length > 0 && (
-        <li>{`${counted(moved.length, client.owner)} moved here: ${few(moved.map(([owner]) => owner))}`}</li>
-      )}
-      {removed.length > 0 && <li>{`${counted(removed.length, client.owner)} removed: ${few(removed)}`}</li>}
-    </ul>
   )
 }

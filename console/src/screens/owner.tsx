@@ -17,6 +17,7 @@ import {
   type ChannelClient,
   type Check,
   type Group,
+  isOfQuota,
   newKey,
   type Operation,
   type Quota,
@@ -63,6 +64,7 @@ export function OwnerScreen({ client, owner }: { client: ChannelClient; owner: n
   const changes = useQuery({
     queryKey: [...key, 'changes'],
     queryFn: ({ signal }) => client.changes({ owner }, signal),
+    select: ({ items, next }) => ({ items: items.filter(isOfQuota), next }),
   })
   const refused = {
     ...refusals,
