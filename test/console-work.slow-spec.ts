@@ -45,6 +45,7 @@ const open = async (path: string, options?: Parameters<TestBrowser['page']>[0], 
   openIn(browser, service, path, as, options)
 const QUOTAS = '/api/v1/quotas'
 const USAGE = `${QUOTAS}/usage`
+const DAY_MS = 86_400_000
 const german = { locale: 'de-DE' }
 const total = (expireAt = inDays(30)) => ({
   quota_type: 1,
@@ -671,6 +672,25 @@ describe('what is printed and looked at', () => {
     await owner.getByText('Refused 1 time in the last 48 hours').waitFor()
     const bar = overview.locator('.figure', { hasText: 'Refused today' }).locator('rect').last()
     await becomes(async () => Number(await bar.getAttribute('height')) > 0, true)
+  })
+
+  it('a page that stays open for days asks only for the days that it shows', async () => {
+    const days = 3
+    for (const [path, question, shown] of [
+      ['/mail', '/quotas/refusals', 1],
+      ['/mail', '/usage/series', 7],
+      ['/mail/owners/242', '/quotas/refusals', 7],
+    ] as const) {
+      const page = await browser.page()
+      await page.clock.install({ time: Date.now() - days * DAY_MS })
+      await page.goto(`${service.url}/admin${path}`)
+      await signIn(page, 'anna')
+      await ready(page)
+      const asked = page.waitForRequest((request) => new URL(request.url()).pathname.endsWith(question))
+      await page.clock.fastForward(days * DAY_MS)
+      const from = new URL((await asked).url()).searchParams.get('from') ?? ''
+      expect(Date.parse(from)).toBeGreaterThan(Date.now() - (shown + 1) * DAY_MS)
+    }
   })
 
   it('the search accepts whatever is printed', async () => {

@@ -1,11 +1,12 @@
 import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
-import { type ReactNode, useState } from 'react'
+import type { ReactNode } from 'react'
 import type { PartKind } from './bar-chart.tsx'
 import { countOf, DAY_HOURS, observed, really, since, TOP_ROWS, hoursBack, useTopRefusals } from './refusals.ts'
 import { useNearTheLimit } from './thresholds.tsx'
 import type { ChannelClient, Refusal } from '../channel-client.ts'
 import { amount, counted } from '../amount.ts'
+import { HOUR_MS } from '../axis.ts'
 import { now } from '../format.tsx'
 
 /** The days of usage that are shown, the running one last; as midnight is for whoever looks. */
@@ -16,29 +17,25 @@ const BLOCKED_MS = 3_600_000
 /** The figures at the top of the overview, each with a link to what explains it. */
 export function Figures({ client }: { client: ChannelClient }): ReactNode {
   // At each reading: the page may stay open over midnight.
-  const midnights = Array.from({ length: DAYS }, (_, index) => {
-    const day = new Date(now())
-    day.setDate(day.getDate() + 1 + index - DAYS)
-    return day.setHours(0, 0, 0, 0)
-  })
-  const [week = 0] = midnights
+  const midnights = lastMidnights()
   const hours = hoursBack(DAY_HOURS)
-  // These stay, as do the keys: another hour must not empty the figures.
-  const [first] = useState({ week, hour: hours[0] ?? '' })
+  // The keys name no time: another hour must not empty the figures.
   const usage = useQuery({
-    queryKey: [client.name, 'used', 'by hour', first.week],
-    queryFn: ({ signal }) => client.allUsage(new Date(first.week).toISOString(), signal),
+    queryKey: [client.name, 'used', 'by hour'],
+    queryFn: ({ signal }) => client.allUsage(new Date(lastMidnights()[0] ?? 0).toISOString(), signal),
   })
+  // The hour in which the first day begins may have begun before.
+  const begin = (midnights[0] ?? 0) - HOUR_MS
   const used = usage.data
     ?.map(({ beganAt, ...units }) => ({ ...units, at: Date.parse(beganAt) }))
-    .filter(({ at }) => first.week === week || at >= week)
+    .filter(({ at }) => at > begin)
   const byDay = midnights.map((from, index) =>
     sumOf((used ?? []).filter(({ at }) => at >= from && at < (midnights[index + 1] ?? Infinity))),
   )
   const back = (used ?? []).reduce((sum, { refunded }) => sum + refunded, 0)
   const refusals = useQuery({
-    queryKey: [client.name, 'refused', 'by hour', first.hour],
-    queryFn: ({ signal }) => client.allRefusals(first.hour, signal),
+    queryKey: [client.name, 'refused', 'by hour'],
+    queryFn: ({ signal }) => client.allRefusals(hoursBack(DAY_HOURS)[0] ?? '', signal),
     select: (rows) => since(rows, hours),
   })
   const top = useTopRefusals(client)
@@ -118,6 +115,15 @@ export function Figures({ client }: { client: ChannelClient }): ReactNode {
       />
     </ul>
   )
+}
+
+/** The midnights with which the days that are shown begin. */
+function lastMidnights(): readonly number[] {
+  return Array.from({ length: DAYS }, (_, index) => {
+    const day = new Date(now())
+    day.setDate(day.getDate() + 1 + index - DAYS)
+    return day.setHours(0, 0, 0, 0)
+  })
 }
 
 function sumOf(hours: readonly { readonly charged: number }[]): number {

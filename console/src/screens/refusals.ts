@@ -1,5 +1,4 @@
 import { useQuery } from '@tanstack/react-query'
-import { useState } from 'react'
 import type { ChannelClient, Refusal } from '../channel-client.ts'
 import { HOUR_MS } from '../axis.ts'
 import { now } from '../format.tsx'
@@ -56,11 +55,10 @@ export function since<Row extends { readonly hour: string }>(
 
 /** The refusals of an owner in hours that `hoursBack` tells. */
 export function useRefusals(client: ChannelClient, owner: number, hours: readonly string[]) {
-  // Stays while the screen is open, as does the key: another hour must not empty the screen.
-  const [from] = useState(hours[0] ?? '')
+  // The key does not name the hours: another hour must not empty the screen.
   return useQuery({
-    queryKey: [client.name, 'owner', owner, 'refusals', from],
-    queryFn: ({ signal }) => client.refusals(owner, from, signal),
+    queryKey: [client.name, 'owner', owner, 'refusals', hours.length],
+    queryFn: ({ signal }) => client.refusals(owner, hoursBack(hours.length)[0] ?? '', signal),
     select: (rows) => since(rows, hours),
   })
 }
