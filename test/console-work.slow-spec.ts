@@ -693,6 +693,37 @@ describe('what is printed and looked at', () => {
     }
   })
 
+  it('quotas near the limit are the latest of however many events, which are read once', async () => {
+    const id = await service.quota(243, { total: 10, thresholds: [50] })
+    await service.call('mailer', 'POST', `${USAGE}/consume`, { account_id: 243, amount: 6 }, 'near-1')
+    let last: object | undefined
+    await eventually(async () => {
+      const { items } = await service.call('anna', 'GET', `${QUOTAS}/events?quota_id=${id}&page_size=100`)
+      last = items.find(({ type }: { type: string }) => type === 'quota.threshold_reached')
+      return last !== undefined
+    })
+    // Of quotas that are gone, before it.
+    const feed = [...Array.from({ length: 2_100 }, (_, index) => ({ ...last, quota_id: 1_000_000 + index })), last]
+    const reads: number[] = []
+    const page = await open('/mail/quotas')
+    await page.route(`**${QUOTAS}/events?*`, async (route) => {
+      const after = Number(new URL(route.request().url()).searchParams.get('after') ?? 0)
+      reads.push(after)
+      const items = feed.slice(after, after + 100)
+      return route.fulfill({ json: { items, next_after: String(after + items.length) } })
+    })
+    await goTo(page, 'Overview')
+    await panel(page, 'Near the limit')
+      .getByRole('link', { name: `#${id}` })
+      .waitFor()
+    reads.length = 0
+    feed.push({ ...last, quota_id: 2_000_000 })
+    await ready(page)
+    await button(page, 'Refresh').click()
+    await ready(page)
+    expect(reads).toEqual([2_101, 2_102])
+  })
+
   it('the search accepts whatever is printed', async () => {
     const id = await service.quota(235, { label: 'Späte Post' }, 'boris')
     const key = 'order 8841/ä'.replace('ä', 'a')

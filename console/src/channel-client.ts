@@ -192,9 +192,19 @@ export const MAX_ROWS = 100
 /** The maximum number of disabled quotas of an owner that are read, and of expired and deleted ones. */
 const LOST_ROWS = 10
 
+/** The thresholds that were passed before a place in the feed of events. */
+interface Seen {
+  /** The place; undefined: the beginning. */
+  readonly after: string | undefined
+  /** The time at which each quota last passed one, the latest last. */
+  readonly latest: ReadonlyMap<number, string>
+}
+const NOTHING_SEEN: Seen = { after: undefined, latest: new Map() }
+
 /** The requests of the console to one channel. */
 export class ChannelClient {
   private readonly api: (typeof quotaClient)['mail']
+  private seen: Seen = NOTHING_SEEN
 
   constructor(readonly name: ChannelName) {
     this.api = quotaClient[name] as unknown as (typeof quotaClient)['mail']
@@ -328,11 +338,9 @@ export class ChannelClient {
 
   /** The quotas that recently passed a threshold and are still over it, most used first. */
   async nearLimit(signal?: Signal): Promise<{ items: readonly NearLimit[]; more: boolean }> {
-    const { items, more } = await this.passed({}, signal)
-    const latest = new Map<number, Passed>()
-    for (const one of items) if (!latest.has(one.quotaId)) latest.set(one.quotaId, one)
+    const latest = [...(await this.latestPassed(signal))]
     const found = await Promise.all(
-      [...latest.values()].slice(0, NEAR).map(async ({ quotaId, at }) => {
+      latest.slice(-NEAR).map(async ([quotaId, at]) => {
         const quota = await this.quota(quotaId, signal).catch((error: unknown) => {
           if (isProblem(error, 'quota_not_found')) return undefined
           throw error
@@ -342,7 +350,35 @@ export class ChannelClient {
       }),
     )
     const share = ({ quota: { used, total } }: NearLimit): number => used / total
-    return { items: found.flat().sort((a, b) => share(b) - share(a)), more: more || latest.size > NEAR }
+    return { items: found.flat().sort((a, b) => share(b) - share(a)), more: latest.length > NEAR }
+  }
+
+  /**
+   * The time at which each quota last passed a threshold, the latest last. The feed begins with the oldest event, so it
+   * is read to its end, and each event once.
+   */
+  private async latestPassed(signal: Signal): Promise<Seen['latest']> {
+    const { after } = this.seen
+    const latest = new Map(this.seen.latest)
+    const feed = events(this.api, given({ type: THRESHOLD_REACHED, pageSize: MAX_ROWS, after }), { signal })
+    try {
+      for await (const { type, quotaId, at } of feed) {
+        if (type !== THRESHOLD_REACHED) continue
+        latest.delete(quotaId)
+        latest.set(quotaId, at)
+      }
+    } catch (error) {
+      // The page was open, but did not read, for longer than events are kept.
+      if (after !== undefined && isProblem(error, 'cursor_expired')) {
+        this.seen = NOTHING_SEEN
+        return await this.latestPassed(signal)
+      }
+      throw error
+    } finally {
+      // Also of a reading that was ended: a feed may be long. Another one at the same time keeps its own.
+      if (feed.cursor !== after) this.seen = { after: feed.cursor, latest }
+    }
+    return latest
   }
 
   /** What a cap would have refused of an owner, or of a group's members together, in the last 30 days. */

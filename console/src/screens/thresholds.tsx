@@ -90,6 +90,8 @@ export function useNearTheLimit(client: ChannelClient) {
   return useQuery({ queryKey: [client.name, 'near'], queryFn: ({ signal }) => client.nearLimit(signal) })
 }
 
+const MORE_PASSED = 'More quotas passed a threshold lately than are looked at here.'
+
 export function NearTheLimit({ client }: { client: ChannelClient }): ReactNode {
   const asked = useNearTheLimit(client)
   return (
@@ -99,7 +101,11 @@ export function NearTheLimit({ client }: { client: ChannelClient }): ReactNode {
       hint="Active quotas that are over one of their thresholds now, most used first."
       actions={<Csv of="near the limit" file={async () => (await import('../download.ts')).exportNearLimit(client)} />}
     >
-      <Loaded of={asked} isEmpty={({ items }) => items.length === 0} empty="No quota is over a threshold.">
+      <Loaded
+        of={asked}
+        isEmpty={({ items }) => items.length === 0}
+        empty={asked.data?.more === true ? MORE_PASSED : 'No quota is over a threshold.'}
+      >
         {({ items, more }) => (
           <>
             <Table
@@ -128,7 +134,7 @@ export function NearTheLimit({ client }: { client: ChannelClient }): ReactNode {
                 },
               ]}
             />
-            {more && <p className="muted">More quotas passed a threshold lately than are looked at here.</p>}
+            {more && <p className="muted">{MORE_PASSED}</p>}
           </>
         )}
       </Loaded>
