@@ -121,6 +121,42 @@ describe('numbers, as people of the browser’s language type them', () => {
     expect(sent).toEqual([])
   })
 
+  it('a time beyond the contract’s is a mistake at its field, and a quota until the latest one can be edited', async () => {
+    const page = await open('/mail/new?owner=241')
+    await field(page, 'Total').fill('50')
+    for (const name of ['Ends', 'Next reset']) await field(page, name).fill('202609-12-31T09:00')
+    await button(page, 'Create quota').click()
+    await becomes(async () => page.getByText('a time until the end of the year 9999').count(), 2)
+    await field(page, 'Ends').fill('')
+    await field(page, 'Ends').focus()
+    // Whatever the order of day and month, and the hours of a day.
+    await page.keyboard.type('12122026090000AM')
+    expect(await field(page, 'Ends').inputValue()).toMatch(/^2026-12-12T09:00/)
+
+    const id = await service.quota(241, total('9999-12-31T23:59:59.999Z'))
+    await page.goto(`${service.url}/admin/mail/quotas/${id}?edit=true`)
+    await field(page, 'Total').fill('60')
+    await button(page, 'Save').click()
+    await told(page, `Quota ${id} is saved.`).waitFor()
+    expect(await service.call('admin', 'GET', `${QUOTAS}/${id}`)).toMatchObject({
+      total: 60,
+      expire_at: '9999-12-31T23:59:59.999Z',
+    })
+  })
+
+  it('a screen that fails leaves the ways out of it', async () => {
+    const id = await service.quota(242)
+    const quota = await service.call('admin', 'GET', `${QUOTAS}/${id}`)
+    const page = await open('/mail')
+    const before = browser.errors.length
+    await page.route(`**${QUOTAS}/${id}`, async (route) => route.fulfill({ json: { ...quota, expire_at: 'soon' } }))
+    await page.goto(`${service.url}/admin/mail/quotas/${id}`)
+    await page.getByRole('alert').getByText('Something is wrong with this page').waitFor()
+    await goTo(page, 'Overview')
+    await heading(page, 'Mail overview').waitFor()
+    expect(browser.errors.splice(before)).not.toEqual([])
+  })
+
   it('1.000 in a German browser is a thousand, and is shown so before it is saved', async () => {
     const id = await service.quota(201, { total: 50 })
     const page = await open(`/mail/quotas/${id}?edit=true`, german)

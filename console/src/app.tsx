@@ -403,7 +403,6 @@ function NotFound(): ReactNode {
 const rootRoute = createRootRoute({
   component: Frame,
   notFoundComponent: NotFound,
-  errorComponent: ({ error }) => <Failure error={error} />,
 })
 const startRoute = createRoute({
   getParentRoute: () => rootRoute,
@@ -593,6 +592,8 @@ export const router = createRouter({
   parseSearch: readSearch,
   stringifySearch: writeSearch,
   defaultNotFoundComponent: NotFound,
+  // Of every route: the frame stays if a screen fails.
+  defaultErrorComponent: ({ error }) => <Failure error={error} />,
   scrollRestoration: false,
 })
 

@@ -98,17 +98,30 @@ export function ClockTime({ at }: { at: number }): ReactNode {
   )
 }
 
-/** The value of an `<input type="datetime-local">` for an instant. */
+/** The attributes of an input for a time. Without a maximum, browsers take six digits as a year. */
+export const LOCAL_TIME = { type: 'datetime-local', max: '9999-12-31T23:59' } as const
+/** The contract's times, in milliseconds since 1970. */
+const EARLIEST = Date.parse('0000-01-01T00:00:00Z')
+const LATEST = Date.parse('9999-12-31T23:59:59.999Z')
+
+/** The value of an `<input type="datetime-local">` for an instant; empty for a text that is none. */
 export function toLocalInput(at: string | null): string {
-  if (at === null) return ''
-  const date = new Date(at)
+  const date = new Date(at ?? NaN)
+  if (Number.isNaN(date.getTime())) return ''
   const two = (value: number): string => String(value).padStart(2, '0')
   const day = `${String(date.getFullYear()).padStart(4, '0')}-${two(date.getMonth() + 1)}-${two(date.getDate())}`
   const seconds = date.getSeconds() === 0 ? '' : `:${two(date.getSeconds())}`
   return `${day}T${two(date.getHours())}:${two(date.getMinutes())}${seconds}`
 }
 
-/** The reverse; null for an empty text. */
+/** The reverse; null for an empty text, and for a time that the contract does not have. */
 export function fromLocalInput(text: string): string | null {
-  return text === '' ? null : new Date(text).toISOString()
+  // The latest time is in the year 10000 east of UTC: the value of an input has no sign there, as `Date` needs it.
+  const at = new Date(text.replace(/^\d{5,6}(?=-)/, (year) => `+${year.padStart(6, '0')}`)).getTime()
+  return at >= EARLIEST && at <= LATEST ? new Date(at).toISOString() : null
+}
+
+/** The mistake in the value of such an input; undefined for an empty one. */
+export function timeMistake(text: string): string | undefined {
+  return text !== '' && fromLocalInput(text) === null ? 'a time until the end of the year 9999' : undefined
 }

@@ -12,7 +12,7 @@ import {
 } from './limits.ts'
 import { MAX_AMOUNT, readWhole, type Reading } from './whole-number.ts'
 import { amount } from './amount.ts'
-import { fromLocalInput, timeText, toLocalInput } from './format.tsx'
+import { fromLocalInput, timeMistake, timeText, toLocalInput } from './format.tsx'
 
 /*
  * A quota's settings in a form: texts, until they are sent.
@@ -91,8 +91,13 @@ export function changedFields(typed: Typed, record: Quota): Editable[] {
 export function mistakes(typed: Typed, quotaType: QuotaType): Partial<Record<Editable, string>> {
   const found = {
     total: readTotal(typed.total).mistake,
-    expireAt: quotaType === 1 && typed.expireAt === '' ? 'a total quota has an end' : undefined,
-    cycleResetAt: quotaType === 2 && typed.cycleResetAt === '' ? 'a cycle quota has a next reset' : undefined,
+    expireAt: quotaType === 1 && typed.expireAt === '' ? 'a total quota has an end' : timeMistake(typed.expireAt),
+    cycleResetAt:
+      quotaType !== 2
+        ? undefined
+        : typed.cycleResetAt === ''
+          ? 'a cycle quota has a next reset'
+          : timeMistake(typed.cycleResetAt),
     windowSeconds: quotaType === 3 ? readWindow(typed.windowSeconds).mistake : undefined,
     thresholds: quotaType === 3 ? undefined : readThresholds(typed.thresholds).mistake,
   }
@@ -108,8 +113,10 @@ export function capOf(typed: Pick<Typed, 'cap'>): CapMode | null {
 export function limitOf(typed: Typed, quotaType: QuotaType): Limit | undefined {
   const total = readTotal(typed.total).value
   const windowSeconds = quotaType === 3 ? readWindow(typed.windowSeconds).value : null
-  const ends = typed.expireAt === '' ? undefined : timeText(fromLocalInput(typed.expireAt) ?? '')
-  if (total === undefined || windowSeconds === undefined || (quotaType === 1 && ends === undefined)) return undefined
+  const expireAt = fromLocalInput(typed.expireAt)
+  const ends = expireAt === null ? undefined : timeText(expireAt)
+  if (total === undefined || windowSeconds === undefined || timeMistake(typed.expireAt) !== undefined) return undefined
+  if (quotaType === 1 && ends === undefined) return undefined
   return { cap: capOf(typed), quotaType, total, windowSeconds, cycleUnit: typed.cycleUnit, ends }
 }
 

@@ -9,7 +9,7 @@ import { type How, HOWS, readBy, totalOf } from '../ask.ts'
 import { type Change, filterOf, manyDraft, sentenceOf, setsOf } from '../change-sets.ts'
 import { type ChannelClient, newKey } from '../channel-client.ts'
 import { amount } from '../amount.ts'
-import { HERE } from '../format.tsx'
+import { HERE, LOCAL_TIME, timeMistake } from '../format.tsx'
 import { readThresholds, readWindow } from '../limits.ts'
 import { Failure, Field, isHalfTyped, NumberField, Panel, Screen, useStillHere } from '../parts.tsx'
 import type { ManySearch } from '../search.ts'
@@ -80,7 +80,8 @@ function mistakes({ what, chosen, how, typed }: Draft): Readonly<Partial<Record<
     total: readBy(how, typed.total).mistake,
     windowSeconds: readWindow(typed.windowSeconds).mistake,
     thresholds: readThresholds(typed.thresholds).mistake,
-    cycleResetAt: typed.cycleResetAt === '' ? 'choose a time' : undefined,
+    expireAt: timeMistake(typed.expireAt),
+    cycleResetAt: typed.cycleResetAt === '' ? 'choose a time' : timeMistake(typed.cycleResetAt),
     cycleTimeZone: typed.cycleTimeZone.trim() === '' ? 'the name of a zone, such as Europe/Berlin' : undefined,
   }
   const found = chosen.flatMap((field) => (all[field] === undefined ? [] : [[field, all[field]] as const]))
@@ -252,7 +253,7 @@ function Settings({
         {(ids) => (
           <input
             {...ids}
-            type="datetime-local"
+            {...LOCAL_TIME}
             step="1"
             value={typed[field]}
             onChange={(event) => set(field)(event.target.value)}

@@ -13,7 +13,7 @@ import {
 } from '../channel-client.ts'
 import { amount } from '../amount.ts'
 import { fieldName } from '../field-name.ts'
-import { fromLocalInput, now, Time, toLocalInput } from '../format.tsx'
+import { fromLocalInput, LOCAL_TIME, now, Time, timeMistake, toLocalInput } from '../format.tsx'
 import {
   announce,
   ChangeSetLink,
@@ -469,7 +469,11 @@ function ChangeFilters({ client, filter }: { client: ChannelClient; filter: Filt
       aria-label="Filters"
       onSubmit={(event) => {
         event.preventDefault()
-        if (wrong(typed.owner) || wrong(typed.quotaId)) {
+        if (
+          wrong(typed.owner) ||
+          wrong(typed.quotaId) ||
+          (timeMistake(typed.from) ?? timeMistake(typed.to)) !== undefined
+        ) {
           event.currentTarget.querySelector<HTMLElement>('[aria-invalid="true"]')?.focus()
           return
         }
@@ -511,11 +515,11 @@ function ChangeFilters({ client, filter }: { client: ChannelClient; filter: Filt
         reading={readId(typed.owner)}
         onText={(owner) => setTyped({ ...typed, owner })}
       />
-      <Field label="From">
-        {(ids) => <input {...ids} type="datetime-local" value={typed.from} onChange={set('from')} />}
+      <Field label="From" error={timeMistake(typed.from)}>
+        {(ids) => <input {...ids} {...LOCAL_TIME} value={typed.from} onChange={set('from')} />}
       </Field>
-      <Field label="Before">
-        {(ids) => <input {...ids} type="datetime-local" value={typed.to} onChange={set('to')} />}
+      <Field label="Before" error={timeMistake(typed.to)}>
+        {(ids) => <input {...ids} {...LOCAL_TIME} value={typed.to} onChange={set('to')} />}
       </Field>
       <Field label="Request id">
         {(ids) => <input {...ids} value={typed.requestId} onChange={set('requestId')} />}

@@ -3,6 +3,7 @@ import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { type ReactNode, useEffect, useRef } from 'react'
 import type { ChannelClient, Quota } from '../channel-client.ts'
 import { fieldName } from '../field-name.ts'
+import { LOCAL_TIME } from '../format.tsx'
 import { announce, Failure, Field, fieldErrors, isHalfTyped, NumberField, Panel, useStillHere } from '../parts.tsx'
 import { exampleOf, type QuotaType, readThresholds, thresholdsText } from '../limits.ts'
 import {
@@ -120,7 +121,6 @@ export function EditForm({
       form.current?.querySelector<HTMLElement>('[aria-invalid="true"]')?.focus()
       return
     }
-    // The button of a conflict is outside of what the browser checks.
     if (isHalfTyped(form.current)) return
     if (changedFields(sent.typed, sent.base).length === 0) leave()
     else save.mutate(sent)
@@ -173,6 +173,8 @@ export function EditForm({
           event.preventDefault()
           submit({ ...draft, base, typed })
         }}
+        // The record itself may end after the maximum of a typed time, in zones east of UTC.
+        noValidate
       >
         {base.cap !== null && (
           <Field
@@ -366,7 +368,7 @@ export function SettingFields({
         {(ids) => (
           <input
             {...ids}
-            type="datetime-local"
+            {...LOCAL_TIME}
             step="1"
             value={typed.expireAt}
             onChange={(event) => set('expireAt')(event.target.value)}
@@ -388,7 +390,7 @@ export function SettingFields({
             {(ids) => (
               <input
                 {...ids}
-                type="datetime-local"
+                {...LOCAL_TIME}
                 step="1"
                 value={typed.cycleResetAt}
                 onChange={(event) => set('cycleResetAt')(event.target.value)}

@@ -2,7 +2,7 @@ import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { type SubmitEvent, type ReactNode, useEffect, useRef, useState } from 'react'
 import { type ChannelClient, newKey, type Quota } from '../channel-client.ts'
 import { amount } from '../amount.ts'
-import { fromLocalInput, HERE, now, timeText, toLocalInput } from '../format.tsx'
+import { fromLocalInput, HERE, LOCAL_TIME, now, timeMistake, timeText, toLocalInput } from '../format.tsx'
 import { useCheck } from './limits.tsx'
 import { announce, Dialog, Failure, Field, fieldErrors, NumberField, useStillHere } from '../parts.tsx'
 import { draftOf, useDraft } from '../use-draft.ts'
@@ -92,7 +92,7 @@ export function TopUp({
     },
   })
   const refused = fieldErrors(save.error)
-  const endMistake = until === 'other' && end === null ? 'when it ends' : undefined
+  const endMistake = until === 'other' && end === null ? (timeMistake(draft.other) ?? 'when it ends') : undefined
   const submit = (event: SubmitEvent): void => {
     event.preventDefault()
     setTried(true)
@@ -149,7 +149,7 @@ export function TopUp({
               {(ids) => (
                 <input
                   {...ids}
-                  type="datetime-local"
+                  {...LOCAL_TIME}
                   value={draft.other}
                   onChange={(event) => set({ other: event.target.value })}
                 />

@@ -2,7 +2,7 @@ import { type WebhookEndpoint, webhookEndpoints } from '@quota-service/client/ev
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { type ReactNode, useState } from 'react'
 import { amount, counted } from '../amount.ts'
-import { fromLocalInput, HERE, now, Time, toLocalInput } from '../format.tsx'
+import { fromLocalInput, HERE, LOCAL_TIME, now, Time, timeMistake, toLocalInput } from '../format.tsx'
 import { announce, Badge, Confirm, Copied, Failure, Field, Loaded, Screen, Table } from '../parts.tsx'
 import { client } from '../session.ts'
 
@@ -195,7 +195,7 @@ function Deeds({ hook: { name, state } }: { hook: WebhookEndpoint }): ReactNode 
         <Confirm
           title={`Send events to ${name} again?`}
           verb="Send again"
-          ready={from !== ''}
+          ready={fromLocalInput(from) !== null && timeMistake(to) === undefined}
           onClose={close}
           act={async () => {
             const events = await endpoints.replay(name, {
@@ -209,16 +209,12 @@ function Deeds({ hook: { name, state } }: { hook: WebhookEndpoint }): ReactNode 
           <Field
             label="Happened from"
             hint={`in your zone (${HERE})`}
-            {...(from === '' ? { error: 'from when on' } : {})}
+            error={from === '' ? 'from when on' : timeMistake(from)}
           >
-            {(ids) => (
-              <input {...ids} type="datetime-local" value={from} onChange={(event) => setFrom(event.target.value)} />
-            )}
+            {(ids) => <input {...ids} {...LOCAL_TIME} value={from} onChange={(event) => setFrom(event.target.value)} />}
           </Field>
-          <Field label="Until" hint="empty: until now">
-            {(ids) => (
-              <input {...ids} type="datetime-local" value={to} onChange={(event) => setTo(event.target.value)} />
-            )}
+          <Field label="Until" hint="empty: until now" error={timeMistake(to)}>
+            {(ids) => <input {...ids} {...LOCAL_TIME} value={to} onChange={(event) => setTo(event.target.value)} />}
           </Field>
         </Confirm>
       )}
