@@ -184,6 +184,15 @@ describe('each screen of the console', () => {
     await page.getByText('Nothing was refused.').waitFor()
   })
 
+  it('no longer waits for a read that nobody looks at', async () => {
+    await page.route(DATA, refuses(503, 'unavailable', { 'retry-after': '3' }))
+    await page.goto(`${service.url}/admin/mail/quotas`)
+    await page.locator('[data-waiting]').waitFor()
+    await page.unrouteAll({ behavior: 'ignoreErrors' })
+    await page.getByRole('navigation', { name: 'Sections' }).getByRole('link', { name: 'Groups' }).click()
+    await page.locator('[data-waiting]').waitFor({ state: 'detached' })
+  })
+
   it('says that the user has no access', async () => {
     await onEach(refuses(403, 'forbidden'), async () => failed(/forbidden[\s\S]*Ask for a token with that role/))
   })

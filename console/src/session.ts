@@ -315,8 +315,19 @@ export function noteFailure(error: unknown): void {
     session.set({ state: 'expired', me: current.me })
 }
 
+/** The time after its pause for which a call without news counts as waiting: a quick answer continues its notice. */
+const SILENCE_MS = 1_000
+
 function follow({ requestId, status, waitMs }: Attempt): void {
-  const others = waiting.get().filter((one) => one.requestId !== requestId)
-  if (waitMs !== undefined) waiting.set([...others, { requestId, status, until: performance.now() + waitMs }])
-  else if (others.length < waiting.get().length) waiting.set(others)
+  stopWaiting((one) => one.requestId === requestId)
+  if (waitMs === undefined) return
+  const call: Waiting = { requestId, status, until: performance.now() + waitMs }
+  waiting.set([...waiting.get(), call])
+  // A call that is aborted in its pause tells nothing more.
+  setTimeout(() => stopWaiting((one) => one === call), waitMs + SILENCE_MS)
+}
+
+function stopWaiting(is: (call: Waiting) => boolean): void {
+  const others = waiting.get().filter((one) => !is(one))
+  if (others.length < waiting.get().length) waiting.set(others)
 }
