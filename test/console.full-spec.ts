@@ -221,6 +221,9 @@ describe('the console', () => {
       })
       await button(page, 'Save').click()
       const dialog = page.getByRole('dialog', { name: 'Sign in again' })
+      await dialog.waitFor()
+      // The browser lets a page keep a dialog open only so often.
+      for (let presses = 0; presses < 3; presses += 1) await page.keyboard.press('Escape')
       await field(dialog, 'Token').fill(TOKENS.boris)
       await dialog.getByRole('button', { name: 'Sign in' }).click()
       await dialog.waitFor({ state: 'detached' })

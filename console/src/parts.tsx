@@ -912,6 +912,8 @@ export function Dialog({
         event.preventDefault()
         onClose?.()
       }}
+      // The browser closes it by itself where a page has prevented that several times.
+      onClose={onClose ?? (() => dialog.current?.showModal())}
     >
       <div className="head">
         <h2 id={id}>{title}</h2>
