@@ -102,9 +102,11 @@ export function progressOf({ state, counts }: ChangeSet): { readonly done: numbe
   return { done, total: done + (state === 'reverting' ? counts.applied : counts.planned) }
 }
 
-/** The name of the draft of a change of these quotas. */
+/** The name of the draft of a change of these quotas: as of their change set, which keeps no filter beside ids. */
 export function manyDraft(client: ChannelClient, search: ManySearch): string {
-  return `${client.name}/many/${JSON.stringify(Object.entries(search).sort(([a], [b]) => (a < b ? -1 : 1)))}`
+  const { ids } = search
+  const parts = Object.entries(ids === undefined ? search : { ids }).sort(([a], [b]) => (a < b ? -1 : 1))
+  return `${client.name}/many/${JSON.stringify(parts)}`
 }
 
 /** The draft of an import. */
