@@ -39,12 +39,18 @@ describe('a table for an import', () => {
     expect(readTable(csv.replace('2000', '"2,000"').replace('total', 'Total'), 'account_id').csv).toBe(csv)
   })
 
+  it.each(['\t', ';', ','])('has blank lines for empty rows (%j)', (separator) => {
+    const text = 'id|total\n12|500\n |\n13|600\n'.replaceAll('|', separator)
+    expect(readTable(text, 'account_id').csv).toBe('id,total\n12,500\n\n13,600\n')
+  })
+
   it.each([
     ['Total\n5\n6', ['Account', 'Type']],
     ['user_id\tType\n7\ttotal', ['Account', 'Total', 'Ends']],
     ['account_id,quota_type,total\n7,2,5\n8,3,5\n9,4,5', ['Cycle', 'Next reset', 'Cap', 'Window']],
     ['group_id,quota_type,total,expire_at\n7,1,5,never', []],
     ['id,Total\n1,5\n\n', []],
+    ['id\tTotal\n1\t5\n\t\n', []],
     ['id,Total\n1,5\n,6', ['Account', 'Type']],
     ['Total', []],
   ])('%j lacks columns for new quotas: %j', (text, missing) => {

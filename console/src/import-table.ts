@@ -78,7 +78,8 @@ export function readTable(text: string, owner: string): { readonly csv: string; 
   let places: ReadonlyMap<string, number> | undefined
   const missing = new Set<string>()
   const read = (record: readonly string[]): readonly string[] => {
-    if (record.length === 1 && record[0]?.trim() === '') return record
+    // The service skips blank lines alone, and a selection in a spreadsheet often has empty rows.
+    if (record.every((cell) => cell.trim() === '')) return ['']
     if (places === undefined) {
       columns = record.map(columnOf)
       places = new Map(columns.map((column, place) => [column, place]))

@@ -32,7 +32,7 @@ export function rowsOf(text: string): number {
 
 /**
  * The text as CSV, with other cells. Text with commas is CSV already: only cells that differ are written anew.
- * @param read returns a record's cells as they are to be
+ * @param read returns a record's cells as they are to be; a record of fewer cells is written anew
  */
 export function toCsv(text: string, read = (record: readonly string[]): readonly string[] => record): string {
   const separator = separatorOf(text)
@@ -42,6 +42,11 @@ export function toCsv(text: string, read = (record: readonly string[]): readonly
     const written = read(cells.map(({ text: cell }) => cell))
     if (separator !== ',') {
       pieces.push(`${written.map(csvCell).join(',')}\n`)
+      continue
+    }
+    if (written.length < cells.length) {
+      pieces.push(text.slice(copied, cells[0]?.from), written.map(csvCell).join(','))
+      copied = cells.at(-1)?.to ?? copied
       continue
     }
     for (const [place, { text: cell, from, to }] of cells.entries()) {
