@@ -781,9 +781,19 @@ describe('what is printed and looked at', () => {
       await goTo(page, 'Overview')
       await heading(page, 'Mail overview').waitFor()
     }
-    for (const text of [`#${id}`, `Quota ${id}`, `quota #${id}`]) {
+    const { id: group } = await service.call('anna', 'POST', `${QUOTAS}/groups`, { name: 'example.org' }, 'group')
+    const ask = { filter: { ids: [id] }, change: { reset: true } }
+    const { id: set } = await service.call('anna', 'POST', `${QUOTAS}/change-sets`, ask, 'set')
+    for (const [text, title] of [
+      [`#${id}`, `Quota ${id}`],
+      [`Quota ${id}`, `Quota ${id}`],
+      [`quota #${id}`, `Quota ${id}`],
+      [`Cap #${id}`, `Quota ${id}`],
+      [`Group ${group}`, 'Group example.org'],
+      [`Change set ${set}`, `Change set ${set}`],
+    ] as const) {
       await look(text)
-      await heading(page, new RegExp(`^Quota ${id}`)).waitFor()
+      await heading(page, new RegExp(`^${title}`)).waitFor()
       await goTo(page, 'Overview')
       await heading(page, 'Mail overview').waitFor()
     }
@@ -796,6 +806,9 @@ describe('what is printed and looked at', () => {
     await panel(page, 'Quotas whose label begins so').getByText('Späte Post').waitFor()
     await look('boris')
     await panel(page, 'Changes by boris').getByRole('row').nth(1).waitFor()
+    const asked = page.waitForRequest(/actor=oidc%3Aboris/)
+    await look('oidc:boris')
+    await asked
     await look('nobody-has-this')
     await page.getByText('Nothing: no operation has this key').waitFor()
     await look('User 3')

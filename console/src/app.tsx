@@ -271,8 +271,8 @@ function Sections({ channel, admin }: { channel: ChannelName; admin: boolean }):
 }
 
 const UUID = /^(?:operation )?([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})$/i
-/** `7`, `Account 7`, `User 3`, `#12`, `Quota 12`: every form in which the console shows a number. */
-const NUMBERED = /^(account|user|quota|#)? ?#?(\d{1,16})$/i
+/** `7`, `Account 7`, `User 3`, `#12`, `Cap #12`, `Group 5`: every form in which the console shows a number. */
+const NUMBERED = /^(account|user|quota|cap|group|change set|#)? ?#?(\d{1,16})$/i
 
 /** One search field for numbers, keys, ids, labels and names. */
 function Search({ channel }: { channel: ChannelName }): ReactNode {
@@ -315,8 +315,10 @@ function Search({ channel }: { channel: ChannelName }): ReactNode {
 /** The target of a number, by the word before it. A mail account’s user has no screen: its quotas are listed. */
 function numbered(client: ChannelClient, what: string, number: string): NavigateOptions {
   const params = { channel: client.name }
-  if (what === '#' || what === 'quota')
+  if (what === '#' || what === 'quota' || what === 'cap')
     return { to: '/$channel/quotas/$id', params: { ...params, id: number }, search: {} }
+  if (what === 'group') return { to: '/$channel/groups/$id', params: { ...params, id: number }, search: {} }
+  if (what === 'change set') return { to: '/$channel/change-sets/$id', params: { ...params, id: number }, search: {} }
   if (what === client.owner) return { to: '/$channel/owners/$owner', params: { ...params, owner: number } }
   if (client.namesPerson) return { to: '/$channel/quotas', params, search: { person: Number(number) } }
   return { to: '/$channel/owners/$owner', params: { channel: 'mail', owner: number } }

@@ -9,11 +9,11 @@ import { Loaded, Panel, Screen } from '../parts.tsx'
 import type { EverythingSearch } from '../search.ts'
 
 const ROWS = 5
-/** The forms of idempotency keys, token names and request ids. Any text may be a label. */
+/** The forms of idempotency keys and request ids. Any text may be a label, and a name from the identity provider. */
 const KEY = /^[\x20-\x7e]{1,255}$/
-const NAME = /^[A-Za-z0-9._-]{1,64}$/
 const REQUEST = /^[A-Za-z0-9._-]{1,128}$/
 const LONGEST_LABEL = 120
+const LONGEST_NAME = 64
 
 /** Finds a text among keys of recent callers, labels, names and request ids. */
 export function EverythingScreen({
@@ -24,7 +24,8 @@ export function EverythingScreen({
   search: EverythingSearch
 }): ReactNode {
   const key = [client.name, 'everything', q]
-  const isLabel = q !== '' && Array.from(q).length <= LONGEST_LABEL && !/\p{Cc}/u.test(q)
+  const { length } = Array.from(q)
+  const isLabel = q !== '' && length <= LONGEST_LABEL && !/\p{Cc}/u.test(q)
   const operations = useQuery({
     queryKey: [...key, 'operations'],
     queryFn: ({ signal }) => client.ledger({ idempotencyKey: q, caller: ANYBODY }, signal),
@@ -38,7 +39,7 @@ export function EverythingScreen({
   const byName = useQuery({
     queryKey: [...key, 'actor'],
     queryFn: ({ signal }) => client.changes({ actor: q, pageSize: ROWS }, signal),
-    enabled: NAME.test(q),
+    enabled: q !== '' && length <= LONGEST_NAME,
   })
   const byRequest = useQuery({
     queryKey: [...key, 'request'],
