@@ -145,7 +145,7 @@ describe('numbers, as people of the browser’s language type them', () => {
   })
 
   it('a screen that fails leaves the ways out of it', async () => {
-    const id = await service.quota(242)
+    const id = await service.quota(248)
     const quota = await service.call('admin', 'GET', `${QUOTAS}/${id}`)
     const page = await open('/mail')
     const before = browser.errors.length
