@@ -160,7 +160,7 @@ export function Moves({ client, change }: { client: ChannelClient; change: AnyCh
   const few = (owners: readonly number[]): string =>
     `${owners.slice(0, NAMED).join(', ')}${owners.length > NAMED ? ' …' : ''}`
   return (
-    <ul>
+    <ul className="moves">
       {added.length > 0 && <li>{`${counted(added.length, client.owner)} added: ${few(added)}`}</li>}
       {moved.length > 0 && (
         <li>{`${counted(moved.length, client.owner)} moved here: ${few(moved.map(([owner]) => owner))}`}</li>
