@@ -77,7 +77,7 @@ export class WatchedFile<T> {
     await this.turn
   }
 
-  /** Reads the file on each SIGHUP, which would otherwise end the process. */
+  /** Reads the file on each SIGHUP; says so if there is none. */
   obey(host: SignalHost = process): void {
     host.on('SIGHUP', () => {
       if (this.use.path === undefined) this.logger.log(`SIGHUP ignored: ${this.use.setting} is not set`)

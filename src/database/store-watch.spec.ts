@@ -19,6 +19,8 @@ describe('StoreWatch', () => {
   let probes: number
   let underWay: number
   let lines: string[]
+  /** The time for which a disk counts as full, in milliseconds. */
+  let now: number
   let watch: StoreWatch
 
   beforeEach(() => {
@@ -26,16 +28,21 @@ describe('StoreWatch', () => {
     probes = 0
     underWay = 0
     lines = []
+    now = 0
     const line = (message: unknown): void => void lines.push(String(message))
     Logger.overrideLogger({ log: line, warn: line, error: line })
-    watch = new StoreWatch(async () => {
-      underWay += 1
-      expect(underWay).toBe(1)
-      await turn()
-      underWay -= 1
-      probes += 1
-      return findings.length > 1 ? findings.shift()! : findings[0]!
-    }, 1)
+    watch = new StoreWatch(
+      async () => {
+        underWay += 1
+        expect(underWay).toBe(1)
+        await turn()
+        underWay -= 1
+        probes += 1
+        return findings.length > 1 ? findings.shift()! : findings[0]!
+      },
+      1,
+      () => now,
+    )
   })
 
   afterEach(() => {
@@ -90,17 +97,6 @@ describe('StoreWatch', () => {
 
   it('recognizes a full disk, which no probe can find, until no unit has met it for 10 s', async () => {
     const full = Object.assign(new Error("The table 'mail_act' is full"), { errno: 1114 })
-    let now = 0
-    watch.stop()
-    watch = new StoreWatch(
-      async () => {
-        await turn()
-        probes += 1
-        return HERE
-      },
-      1,
-      () => now,
-    )
     const probed = async (): Promise<void> => {
       const count = probes
       await until(() => probes > count + 1)
@@ -129,16 +125,7 @@ describe('StoreWatch', () => {
 
   it('tells the cause anew when a server with a full disk accepts no writes at all, and tries none', async () => {
     const full = Object.assign(new Error('is full'), { errno: 1114 })
-    let now = 0
-    watch.stop()
-    watch = new StoreWatch(
-      async () => {
-        await turn()
-        return READ_ONLY
-      },
-      1,
-      () => now,
-    )
+    findings = [READ_ONLY]
     watch.full(full)
     await until(() => lines.length > 1)
     now = 1_020

@@ -1,4 +1,5 @@
 import { isFollowed } from '../../domain/follow.js'
+import { groupBy } from '../rows/group-by.js'
 import type { QuotaRow } from '../rows/quota.entity.js'
 
 /** Counts of members. Those of quotas that are over stay for ever, and are read only where somebody names them. */
@@ -44,13 +45,7 @@ function covers(known: WantedCounts | undefined, ids: ReadonlySet<number>): bool
 }
 
 /** By group, those of the quotas of which each member has a count. */
-export function followedByGroup(quotas: Iterable<QuotaRow>): Map<number, number[]> {
-  const byGroup = new Map<number, number[]>()
-  for (const quota of quotas) {
-    if (!isFollowed(quota)) continue
-    const ids = byGroup.get(quota.groupId ?? 0)
-    if (ids === undefined) byGroup.set(quota.groupId ?? 0, [quota.id])
-    else ids.push(quota.id)
-  }
-  return byGroup
+export function followedByGroup(quotas: readonly QuotaRow[]): Map<number, number[]> {
+  const byGroup = groupBy(quotas.filter(isFollowed), ({ groupId }) => groupId ?? 0)
+  return new Map([...byGroup].map(([groupId, followed]) => [groupId, followed.map(({ id }) => id)]))
 }
