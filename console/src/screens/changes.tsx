@@ -110,16 +110,7 @@ export function ChangeTable({
                 folds: true,
               },
             ]),
-        {
-          head: 'Undo',
-          cell: (change: AnyChange) =>
-            isOfQuota(change) ? (
-              <Undo client={client} change={change} known={known} />
-            ) : (
-              <span className="muted">–</span>
-            ),
-          folds: true,
-        },
+        { head: 'Undo', cell: (change) => <Undo client={client} change={change} known={known} />, folds: true },
       ]}
     />
   )
@@ -285,11 +276,11 @@ export function Undo({
   known = [],
 }: {
   client: ChannelClient
-  change: Change
+  change: AnyChange
   known?: readonly AnyChange[]
 }): ReactNode {
   const [asking, setAsking] = useState(false)
-  if (!canUndo(change)) return <span className="muted">–</span>
+  if (!isOfQuota(change) || !canUndo(change)) return <span className="muted">–</span>
   if (isUndone(change, known)) return <Signed kind="set-reverted" sign="↩" name="undone" />
   return (
     <>
