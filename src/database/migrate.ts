@@ -334,7 +334,10 @@ class WaitedInVain extends Refused {
 
 class LockLost extends Refused {
   constructor(options?: ErrorOptions) {
-    super('the connection that keeps instances from starting was lost: begin again, and it goes on where it ended', options)
+    super(
+      'the connection that keeps instances from starting was lost: begin again, and it goes on where it ended',
+      options,
+    )
   }
 }
 
