@@ -46,7 +46,7 @@ STOPSIGNAL SIGTERM
 # Checks only liveness: restarting the service does not bring a database back.
 HEALTHCHECK --interval=10s --timeout=3s --start-period=30s --retries=3 \
   CMD ["node", "-e", "fetch(`http://127.0.0.1:${process.env.PORT}/health/live`).then((r) => process.exit(r.ok ? 0 : 1), () => process.exit(1))"]
-CMD ["node", "dist/src/main.js"]
+CMD ["node", "--max-semi-space-size=32", "dist/src/main.js"]
 ARG COMMIT=
 LABEL org.opencontainers.image.title="quota-service" \
   org.opencontainers.image.description="Self-hosted quotas for mail accounts and SMS users" \

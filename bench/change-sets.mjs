@@ -11,7 +11,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { freePort, startMariaDb } from '../scripts/mariadb.mjs'
 import { SERVER } from './growth.mjs'
 import { median } from './median.mjs'
-import { cpuOf } from './processes.mjs'
+import { cpuOf, START } from './processes.mjs'
 import { connect } from './store.mjs'
 
 const ROWS = Number(process.argv[2] ?? 100_000)
@@ -29,7 +29,7 @@ await database.end()
 const port = await freePort()
 const tokens = ['admin', 'sender'].map((name) => ({ name, token: `qt_${randomBytes(24).toString('hex')}` }))
 const [admin, sender] = tokens.map(({ token }) => token)
-const service = spawn(process.execPath, ['dist/src/main.js'], {
+const service = spawn(process.execPath, START, {
   env: {
     PATH: process.env.PATH,
     NODE_ENV: 'production',

@@ -10,6 +10,8 @@ const children = new Set()
 
 /** An administrator's token, and its entry for the service. */
 export const TOKEN = randomBytes(32).toString('base64url')
+/** The arguments of Node with which `npm run start:prod` starts the service. */
+export const START = JSON.parse(readFileSync('package.json', 'utf8')).scripts['start:prod'].split(' ').slice(1)
 const AUTH_TOKENS = `bench:admin:${createHash('sha256').update(TOKEN).digest('hex')}`
 
 /** The built service, started like `npm run start:prod`. */
@@ -17,7 +19,7 @@ export async function service(databaseUrl, env = {}) {
   const port = await freePort()
   const began = performance.now()
   const child = keep(
-    spawn(process.execPath, ['dist/src/main.js'], {
+    spawn(process.execPath, START, {
       env: {
         ...process.env,
         NODE_ENV: 'production',

@@ -380,7 +380,14 @@ function checkSignals() {
 
 /** The image's labels, and the list of what is in it. */
 function checkImage() {
-  const { name, version, license, dependencies } = JSON.parse(read('package.json'))
+  const { name, version, license, dependencies, scripts } = JSON.parse(read('package.json'))
+  const starts = {
+    Dockerfile: `CMD ${JSON.stringify(scripts['start:prod'].split(' ')).replaceAll(',', ', ')}`,
+    [SERVICE_UNIT]: `ExecStart=/usr/bin/${scripts['start:prod'].replace('dist/', '/opt/quota-service/dist/')}`,
+    'docs/run/operations.md': `NODE_ENV=production ${scripts['start:prod']}`,
+  }
+  for (const [file, line] of Object.entries(starts))
+    if (!read(file).split('\n').includes(line)) wrong(`${file} does not start what npm run start:prod does: ${line}`)
   const labels = imagePairs('LABEL')
   const expected = { title: name, licenses: license, version, revision: '${COMMIT}' }
   for (const [key, value] of Object.entries(expected)) {
