@@ -3,7 +3,7 @@ import { DataSource } from 'typeorm'
 import { TestApp } from './support/app.js'
 import { type ChannelApi, MAIL_API, SMS_API } from './support/channel-api.js'
 import { stored } from './support/ids.js'
-import { bodyOf, fresh, stopSweepers } from './support/quota-api.js'
+import { bodyOf, fresh, stopSweepers, sweeperOf } from './support/quota-api.js'
 import { rowsRead } from './support/rows-read.js'
 import { onEveryStore, type Store } from './support/store.js'
 import { shuffled, times } from './support/wire.js'
@@ -173,6 +173,32 @@ onEveryStore('a consume in one row', (kind) => {
     const page = bodyOf(200, await app.get(`${usage(MAIL_API)}?quota_id=${cap.id}`))
     expect([page.items.map(({ id }: { id: string }) => id), page.next_before]).toEqual([[counted], null])
     expect((await actsRead()) - before).toBeLessThan(1_000)
+  })
+
+  it.each([
+    ['a cap whose end is moved into the past', false, (at: string) => ({ expire_at: at })],
+    ['a count whose quota is disabled', true, () => ({ status: 'disabled' })],
+    ['a count of a quota whose end is moved into the past', true, (at: string) => ({ expire_at: at })],
+  ])('remains in the ledger of %s', async (_, isOfMember, ended) => {
+    const owner = fresh()
+    await quotaOf(MAIL_API, owner, 10_000)
+    const group: number = bodyOf(201, await app.post(`${MAIL_API.quotas}/groups`, { name: `of ${owner}` })).id
+    bodyOf(200, await app.post(`${MAIL_API.quotas}/groups/${group}/members`, { account_ids: [owner] }))
+    const place = isOfMember ? { group_id: group, per: 'member' } : { account_id: owner }
+    const settings = { ...place, quota_type: 1, cap: 'observe', total: 10, expire_at: app.clock.after(30 * 86_400) }
+    const cap = bodyOf(201, await app.post(MAIL_API.quotas, settings))
+    const early = app.clock.after(3_600)
+    const ids: string[] = []
+    for (const key of ['first', 'second', 'third']) {
+      ids.unshift(idOf(await consume(MAIL_API, owner, 1, `${key}-${owner}`)))
+      app.clock.pass(5 * 86_400)
+    }
+    bodyOf(200, await app.put(`${MAIL_API.quotas}/${cap.id}`, { version: cap.version, ...ended(early) }))
+    await sweeperOf(app, MAIL_API).sweep()
+    app.clock.pass(3 * 86_400)
+    const counts = bodyOf(200, await app.get(`${MAIL_API.list}?account_id=${owner}&cap=observe`)).items
+    const page = bodyOf(200, await app.get(`${usage(MAIL_API)}?quota_id=${counts[0].id}`))
+    expect(page.items.map(({ id }: { id: string }) => id)).toEqual(ids)
   })
 
   it('is refunded in one batch with others', async () => {

@@ -1,5 +1,6 @@
 import type { DataSource } from 'typeorm'
 import type { Clock } from '../../common/clock.js'
+import type { Instant } from '../../common/instant.js'
 import { TimeSlice } from '../../common/time-slice.js'
 import { bytesToStore, idFromStore } from '../../database/bytes.js'
 import type { Condition, RowCodec, Scalar } from '../../database/row-codec.js'
@@ -414,9 +415,10 @@ export class UsageReader<Q extends QuotaRow> {
     const [quota] = await this.store.quotasById(transaction, [quotaId])
     if (quota !== undefined && isFollowed(quota)) return { follows: quotaId, isCap: quota.cap !== null }
     if (quota?.cap == null) return { quotaId }
-    const { ownerId, createdAt, deletedAt, expireAt, state, updatedAt } = quota
+    const { ownerId, createdAt, deletedAt, follows } = quota
     if (ownerId < 0) return { quotaId, ofGroup: true }
-    const until = Math.min(deletedAt ?? Infinity, expireAt ?? Infinity, state === 'disabled' ? updatedAt : Infinity)
+    // Edits of what a count follows leave no time in the count.
+    const until = Math.min(deletedAt ?? Infinity, follows === null ? countedUntil(quota) : Infinity)
     const lastId = until < this.clock.now() ? firstIdAt(until + WAITING_MS) : undefined
     return { quotaId, ownerId, firstId: firstIdAt(createdAt - WAITING_MS), lastId }
   }
@@ -538,4 +540,10 @@ function during<T extends object>(
     ...(from === undefined ? [] : [{ sql: `${column} >= ?`, values: [codec.bind(property, from)] }]),
     ...(to === undefined ? [] : [{ sql: `${column} < ?`, values: [codec.bind(property, to)] }]),
   ]
+}
+
+/** When an own cap has stopped counting. An edit may have moved its end into the past: until then it counted. */
+function countedUntil({ expireAt, state, updatedAt }: QuotaRow): Instant {
+  if (state === 'disabled') return updatedAt
+  return expireAt === null ? Infinity : Math.max(expireAt, updatedAt)
 }
