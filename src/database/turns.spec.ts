@@ -78,6 +78,14 @@ describe('turns', () => {
     expect(order.slice(0, 5)).toEqual(['a', 'others', 'b', 'others', 'c'])
   })
 
+  it('yield the event loop also to one who asks for the next piece after the last', async () => {
+    const turns = new Turns(1)
+    const order: string[] = []
+    setImmediate(() => order.push('others'))
+    for (const name of ['a', 'b']) await turns.run('flow', later(), async () => void order.push(name))
+    expect(order).toEqual(['a', 'others', 'b'])
+  })
+
   it('are waited for until the deadline, and then pass to the next', async () => {
     const { turns, began, want, end } = bench(1)
     void want('a1')

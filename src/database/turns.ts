@@ -34,8 +34,8 @@ export class Turns {
     try {
       return await work()
     } finally {
-      // Work on a file blocks the event loop, so other tasks run between two pieces of it.
-      if (this.places === 1 && semaphore.waiting > 0) setImmediate(() => semaphore.release(flow, 0))
+      // Work on a file blocks the event loop, so other tasks run between two pieces of it, whoever asks for the next one.
+      if (this.places === 1) setImmediate(() => semaphore.release(flow, 0))
       else semaphore.release(flow, 0)
     }
   }
