@@ -329,8 +329,14 @@ onEveryStore('200 quotas with 5,000 holds', (kind) => {
     await inOrder()
   })
 
-  it('are recorded as expired by the sweeper, step by step', async () => {
+  it('are recorded as expired by the sweeper, step by step, until it is stopped', async () => {
     const before = await reader.summary(BUSY)
+    const stop = new AbortController()
+    const stopped = sweeperOf(app, MAIL_API).sweep(stop.signal)
+    stop.abort()
+    await stopped
+    expect((await written()).holds).toBeGreaterThan(0)
+
     const waited = await othersWaitDuring(async () => sweeperOf(app, MAIL_API).sweep())
     figure(`${kind.name}, the sweep of what was left`, { 'others waited, ms': waited })
     expect(waited).toBeLessThan(inTime(PATIENCE_MS))

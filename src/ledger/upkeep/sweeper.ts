@@ -29,6 +29,10 @@ async function yieldToRequests(): Promise<void> {
   await new Promise(setImmediate)
 }
 
+function isGoingOn(signal: AbortSignal | undefined): boolean {
+  return signal?.aborted !== true
+}
+
 /**
  * Cleans up in the background: records that quotas and holds have expired, and writes what members' counts follow. No
  * decision depends on it, only speed, and lists of members' counts. Any number of
@@ -52,27 +56,27 @@ export class Sweeper<Q extends QuotaRow> {
 
   /**
    * Runs everything that is due, step by step. Steps that depend on the time run only while the clock is steady.
-   * @param signal ends it early
+   * @param signal ends it after the present step
    * @throws the first failure, after all others: an owner that another session keeps locked stops nobody else
    */
   async sweep(signal?: AbortSignal): Promise<void> {
     const failures: unknown[] = []
     for (const part of [
-      async () => this.markAllExpired(),
-      async () => this.expireHolds(),
+      async () => this.markAllExpired(signal),
+      async () => this.expireHolds(signal),
       async () => this.followCounts(signal),
-      async () => this.dropAllRefusals(),
+      async () => this.dropAllRefusals(signal),
     ])
       await part().catch((error: unknown) => failures.push(error))
     if (failures.length > 0) throw failures[0]
   }
 
-  private async markAllExpired(): Promise<void> {
-    while (this.clock.steady && (await this.markExpired()) === STEP) await yieldToRequests()
+  private async markAllExpired(signal?: AbortSignal): Promise<void> {
+    while (isGoingOn(signal) && this.clock.steady && (await this.markExpired()) === STEP) await yieldToRequests()
   }
 
-  private async dropAllRefusals(): Promise<void> {
-    while (this.clock.steadyForRemoval && (await this.dropRefusals()) > 0) await yieldToRequests()
+  private async dropAllRefusals(signal?: AbortSignal): Promise<void> {
+    while (isGoingOn(signal) && this.clock.steadyForRemoval && (await this.dropRefusals()) > 0) await yieldToRequests()
   }
 
   /**
@@ -80,9 +84,9 @@ export class Sweeper<Q extends QuotaRow> {
    * not tried again at once.
    * @throws the first failure, after the holds of all others
    */
-  private async expireHolds(): Promise<void> {
+  private async expireHolds(signal?: AbortSignal): Promise<void> {
     const failures = new Map<number, unknown>()
-    for (let first: string | undefined; this.clock.steady;) {
+    for (let first: string | undefined; isGoingOn(signal) && this.clock.steady;) {
       const due = await this.sweepHolds(failures)
       if (due.length < MAX_EXPIRED_AT_ONCE || due[0] === first) break
       first = due[0]
@@ -155,7 +159,7 @@ export class Sweeper<Q extends QuotaRow> {
     // What remains after its step is not tried again at once.
     const tried = new Set<number>()
     const failures: unknown[] = []
-    while (signal?.aborted !== true) {
+    while (isGoingOn(signal)) {
       const began = performance.now()
       const found = await this.outdatedOwners()
       if (found.length === 0) break
