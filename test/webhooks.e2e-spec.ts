@@ -403,6 +403,36 @@ onEveryStore('webhooks', (kind) => {
     expect(receiver.of(at)).toHaveLength(2)
   })
 
+  it('begins anew only when nothing is left of its long queue, which delays no announcement', async () => {
+    const { name, at } = await endpoint()
+    receiver.answers.set(at, status(500))
+    await happen(1)
+    await until('the first attempt', async () => (await shown(name)).last_attempt !== null)
+    const gone = hooks.list
+    hooks.list = []
+    await take()
+    const database = app.app.get(DataSource)
+    const past = "'2026-11-01 00:00:00.000'"
+    await database.query(
+      'INSERT INTO webhook_delivery (name, channel, position, at, attempts, next_at) ' +
+        `SELECT '${name}', 'mail', MAX(position), ${past}, 1, ${past} FROM mail_event`,
+    )
+    for (let rows = 1; rows < 30_000; rows *= 2)
+      await database.query(
+        'INSERT INTO webhook_delivery (name, channel, position, at, attempts, next_at) SELECT name, channel, ' +
+          `position + ${rows}, at, attempts, next_at FROM webhook_delivery WHERE name = '${name}'`,
+      )
+    expect(await webhooks().registry.announce()).toBe(false)
+    receiver.answers.delete(at)
+    hooks.list = gone
+    await take()
+    await until('the queue is empty', async () => (await webhooks().announce(), (await shown(name)).state === 'active'))
+    const [{ n }] = await database.query(`SELECT COUNT(*) AS n FROM webhook_delivery WHERE name = '${name}'`)
+    expect(Number(n)).toBe(0)
+    await happen(1)
+    await settled(name, { delivered: 1, state: 'active', waiting: 0 })
+  })
+
   it('is measured', async () => {
     const { name, at } = await endpoint()
     await happen()

@@ -10,6 +10,8 @@ import type { WebhookRow } from './webhook.entity.js'
 /** An instance is considered gone after this many milliseconds without a heartbeat. */
 const PRESENT_MS = 60_000
 const FORGOTTEN_MS = 600_000
+/** The steps in which an announcement removes what a former endpoint has left; the next one goes on. */
+const REMOVALS = 5
 
 /**
  * The existing endpoints: this instance's, from its file, and those of all live instances. An endpoint that no live
@@ -42,18 +44,23 @@ export class EndpointRegistry {
     return differs
   }
 
-  /** Announces this instance's endpoints to the others, and determines from all announcements which endpoints exist. */
-  async announce(): Promise<void> {
+  /**
+   * Announces this instance's endpoints to the others, and determines from all announcements which endpoints exist.
+   * @returns is nothing left of former endpoints? If not, another announcement should follow soon
+   */
+  async announce(): Promise<boolean> {
     const { store, transactions } = this
     const names = [...this.endpoints.keys()]
     const known = await transactions.read((transaction) => store.all(transaction))
-    if (names.length === 0 && known.every(({ state }) => state === 'removed')) return
-    // An endpoint that is named again starts empty: its remaining deliveries are removed first.
-    for (const { name, state } of known) if (state !== 'active') await this.removeLeftOvers(name)
+    let isClean = true
+    for (const { name, state } of known)
+      if (state !== 'active') isClean = (await this.removeLeftOvers(name, REMOVALS)) && isClean
+    if (names.length === 0 && known.every(({ state }) => state === 'removed')) return isClean
     // Number the events already committed, so that a new endpoint does not receive them.
     if (names.some((name) => known.find((row) => row.name === name)?.state !== 'active'))
       for (const feed of this.feeds.all.values()) await feed.number()
     await transactions.write(async (transaction) => this.conclude(transaction, names))
+    return isClean
   }
 
   /** Announces that this instance stops. */
@@ -75,14 +82,19 @@ export class EndpointRegistry {
     return JSON.stringify({ positions, replays: [] } satisfies Progress)
   }
 
-  /** Removes the queue of an endpoint that is disabled or removed. Its events have already been counted. */
-  async removeLeftOvers(name: string): Promise<void> {
-    for (let more = true; more;) {
-      more = await this.transactions.write(async (transaction) => {
+  /**
+   * Removes the queue of an endpoint that is disabled or removed, step by step. Its events have already been counted.
+   * @returns is it empty?
+   */
+  async removeLeftOvers(name: string, maxSteps = Infinity): Promise<boolean> {
+    for (let step = 0; step < maxSteps; step += 1) {
+      const more = await this.transactions.write(async (transaction) => {
         const row = await this.store.one(transaction, name, true)
         return row?.state === 'active' ? false : (await this.store.removeSome(transaction, name)).more
       })
+      if (!more) return true
     }
+    return false
   }
 
   private async conclude(transaction: Transaction, names: readonly string[]): Promise<void> {
@@ -95,7 +107,8 @@ export class EndpointRegistry {
     for (const name of names) {
       const row = rows.find((one) => one.name === name)
       if (row === undefined) await store.insert(transaction, newWebhook(name, await this.present(transaction)))
-      else if (row.state === 'removed') {
+      // An endpoint that is named again starts empty.
+      else if (row.state === 'removed' && (await store.oldest(transaction, name)) === undefined) {
         row.state = 'active'
         row.progress = await this.present(transaction)
         await store.save(transaction, row)

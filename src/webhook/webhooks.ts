@@ -17,7 +17,7 @@ import { digestPlace, WebhookStore } from './webhook-store.js'
 
 /** The interval between announcements of this instance's endpoints, in milliseconds. */
 const ANNOUNCE_EVERY_MS = 15_000
-/** The same after a failure. */
+/** The same after a failure, or while something is left of former endpoints. */
 const AGAIN_MS = 1_000
 
 /**
@@ -112,7 +112,7 @@ export class Webhooks implements OnApplicationBootstrap, BeforeApplicationShutdo
   }
 
   private async announceOnce(): Promise<number> {
-    await this.registry.announce()
+    const isClean = await this.registry.announce()
     await this.measure()
     for (const name of this.registry.mine.keys())
       if (!this.deliveries.has(name)) this.deliveries.set(name, new Delivery(name, this.parts))
@@ -122,7 +122,7 @@ export class Webhooks implements OnApplicationBootstrap, BeforeApplicationShutdo
       void delivery.stop()
     }
     this.wake()
-    return ANNOUNCE_EVERY_MS
+    return isClean ? ANNOUNCE_EVERY_MS : AGAIN_MS
   }
 
   private async measure(): Promise<void> {
