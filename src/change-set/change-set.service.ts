@@ -33,7 +33,7 @@ import { csvLines, exportedRecord, rowRecord } from './csv-rows.js'
 import { type Dependencies, roomBeside, tooManyRows } from './preparer.js'
 
 /** The number of rows per read of an export. */
-const STEP = 500
+const STEP = 200
 
 const DAY_MS = 86_400_000
 /** How long a change set is kept after its creation: to be applied, or not; and an incomplete file. */

@@ -67,7 +67,8 @@ export async function* readCsv(chunks: AsyncIterable<Buffer>): AsyncGenerator<Cs
       lines += 1
       if (inQuotes) continue
       const end = at > began && bytes[at - 1] === CR ? at - 1 : at
-      const record = recordOf(bounded(bytes.subarray(began, end), line))
+      // A file of blank lines has 65,000 in a chunk.
+      const record = end === began ? undefined : recordOf(bounded(bytes.subarray(began, end), line))
       if (record !== undefined) yield record
       began = at + 1
       line += lines

@@ -34,7 +34,7 @@ export class Turns {
     try {
       return await work()
     } finally {
-      // Work on a file blocks the event loop, so other tasks run between two pieces of it, whoever asks for the next one.
+      // Work on a file blocks the event loop, so other tasks run between two pieces of it, whoever wants the next.
       if (this.places === 1) setImmediate(() => semaphore.release(flow, 0))
       else semaphore.release(flow, 0)
     }

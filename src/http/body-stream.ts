@@ -3,6 +3,7 @@ import { PassThrough, type Transform } from 'node:stream'
 import type { Gunzip } from 'node:zlib'
 import type { Request, Response } from 'express'
 import { ServiceError, validationFailed } from '../common/service-error.js'
+import { TimeSlice } from '../common/time-slice.js'
 import { bringsBody, codingOf, continueIfExpected, DECODERS } from './request-body.js'
 
 declare module 'express-serve-static-core' {
@@ -73,6 +74,8 @@ export class BodyStream {
    */
   async *pieces(): AsyncGenerator<Buffer> {
     if (this.source === undefined) return
+    // What arrives in tiny chunks is there before they are read.
+    const slice = new TimeSlice()
     try {
       // Unread chunks must not destroy the connection, since the response uses it.
       for await (const piece of this.source.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
@@ -80,6 +83,7 @@ export class BodyStream {
         if (this.bytes > LARGE_BYTES) this.log()
         if (this.bytes > this.body.limit) throw this.tooLarge()
         this.hash.update(piece)
+        if (slice.spent) await slice.next()
         yield piece
       }
     } catch (error) {
