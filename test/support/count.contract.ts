@@ -305,6 +305,20 @@ export function countContract(api: ChannelApi, app: () => TestApp): void {
       expect((await get(id)).used).toBe(0)
     })
 
+    it('is exported as it is read after what it follows was over and deleted, while its own end is later', async () => {
+      const followed = await daily(await made(), { expire_at: plus(2 * DAY) })
+      const owner = await member(followed.group_id)
+      await used(owner, 10)
+      const { id } = await countOf(followed.id)
+      await edit(id, { cycle_unit: 'week', expire_at: null })
+      app().clock.set(plus(2 * DAY))
+      bodyOf(204, await app().delete(`${api.quotas}/${followed.id}`))
+      app().clock.set(plus(20 * DAY))
+      const { text } = await app().get(`${api.quotas}/export.csv?${api.owner}=${owner}`)
+      const [header, line] = text.split('\r\n').map((one) => one.split(','))
+      expect(line?.[header?.indexOf('cycle_reset_at') ?? -1]).toBe((await get(id)).cycle_reset_at)
+    })
+
     it('has changes that no verification takes for damage, whatever cycle it had', async () => {
       const followed = await daily(await made(), { thresholds: [50] })
       const owner = await member(followed.group_id)

@@ -1,5 +1,4 @@
 import type { Clock } from '../../common/clock.js'
-import { TimeSlice } from '../../common/time-slice.js'
 import { SharedReads } from '../../database/shared-reads.js'
 import type { Reads, TransactionRunner } from '../../database/transaction-runner.js'
 import { comparedLabel } from '../../domain/label.js'
@@ -119,13 +118,7 @@ export class ListReader<Q extends QuotaRow> {
     const ask = { flow, filter, page, key: '' }
     const sources = await this.bestSources(reads, filter, now, page)
     const [found] = await readLists(reads, this.store, now, [this.part(ask, sources.page, size)])
-    const quotas = found?.quotas ?? []
-    const slice = new TimeSlice()
-    for (const quota of quotas) {
-      roll(quota, now)
-      if (slice.spent) await slice.next()
-    }
-    return quotas
+    return found?.quotas ?? []
   }
 
   /** A quota in the form of its list. */

@@ -245,7 +245,7 @@ export class QuotaReader<Q extends QuotaRow> {
   }
 
   /**
-   * The next step of an iteration over a list, newest first.
+   * The next step of an iteration over a list, newest first, as stored.
    * @param flow the principal, or other flow, whose turn it takes
    * @param beforeId the last id of the previous step
    */
@@ -253,7 +253,7 @@ export class QuotaReader<Q extends QuotaRow> {
     return this.lists.step(flow, filter, beforeId, size)
   }
 
-  /** The same in the form of answers. */
+  /** The same at the present, in the form of answers. */
   async stepShown(
     principalId: string,
     filter: QuotaFilter<Q>,
