@@ -140,6 +140,13 @@ describe('files', () => {
     expect(network.sent.length).toBe(1)
   })
 
+  it('sends no stream a second time, also where the first had no effect', async () => {
+    const network = new TestNetwork(() => problem(429, 'rate_limited'))
+    const file = new Blob([FILE]).stream()
+    const refused = await rejection(changeSets(network.client.mail).import(file, { key: 'k' }))
+    expect([refused, network.sent.length]).toEqual([expect.objectContaining({ code: 'rate_limited' }), 1])
+  })
+
   it('are exported row by row, typed as the record', async () => {
     const text =
       'id,account_id,user_id,quota_type,total,cycle_unit,label,thresholds,expire_at,group_id,follows,overrides\r\n' +

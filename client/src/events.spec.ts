@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals'
 import { json, problem, rejection, TestNetwork } from '../test/network.js'
 import { events, webhookEndpoints } from './events.js'
-import { isProblem } from './problem.js'
+import { isProblem, OutcomeUnknown } from './problem.js'
 
 const event = (n: number): object => ({
   id: `e-${n}`,
@@ -81,6 +81,13 @@ describe('events', () => {
 })
 
 describe('endpoints of webhooks', () => {
+  it('are tested as long as a server for mail may take', async () => {
+    const network = new TestNetwork(() => 'silence')
+    network.timing.chance = 0
+    expect(await rejection(webhookEndpoints(network.client).test('ops'))).toBeInstanceOf(OutcomeUnknown)
+    expect(network.sent.map(({ at }) => at)).toEqual([0, 40_000])
+  })
+
   it('are listed, tried, enabled and sent to again', async () => {
     const answers: Record<string, object> = {
       'GET /api/v1/webhooks': { items: [{ name: 'ops', state: 'disabled', oldest_waiting_at: null }] },

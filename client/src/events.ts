@@ -94,9 +94,12 @@ export class WebhookEndpoints {
     return (await this.call<{ items: WebhookEndpoint[] }>({ ...options, method: 'GET', path: at() })).items
   }
 
-  /** Sends one `webhook.test` now. @throws Problem `webhook_not_found`, `webhook_disabled` */
+  /**
+   * Sends one `webhook.test` now; a server for mail may take half a minute.
+   * @throws Problem `webhook_not_found`, `webhook_disabled`
+   */
   test(name: string, options: CallOptions = {}): Promise<WebhookTest> {
-    return this.call({ ...options, method: 'POST', path: at(name, 'test'), repeatable: true })
+    return this.call({ timeoutMs: 40_000, ...options, method: 'POST', path: at(name, 'test'), repeatable: true })
   }
 
   /** Enables a disabled endpoint. @throws Problem `webhook_not_found`, `webhook_disabled` if it was removed */

@@ -79,6 +79,15 @@ describe('a call', () => {
     }
   })
 
+  it.each(['localhost:3000', 'ftp://quota.example', 'https://user:secret@quota.example', 'quota.example'])(
+    'begins only with a URL of HTTP without a user: %s',
+    (baseUrl) => {
+      expect(() => new TestNetwork(() => json(200), { baseUrl })).toThrow(
+        expect.objectContaining({ name: 'TypeError' }),
+      )
+    },
+  )
+
   it('does not repeat a token that no header can hold', async () => {
     const network = new TestNetwork(() => json(200), { token: async () => 'secret-1\nsecret-2' })
     const error = (await rejection(network.client.me())) as Error
@@ -106,6 +115,7 @@ describe('an answer that is none', () => {
     ['502 of a proxy', () => new Response('<h1>Bad gateway</h1>', { status: 502 })],
     ['503', () => problem(503, 'unavailable')],
     ['504 of a proxy', () => new Response(null, { status: 504 })],
+    ['524 of a proxy', () => new Response('A timeout occurred', { status: 524 })],
     ['429 of a proxy', () => new Response('slower', { status: 429 })],
     [
       'an answer that breaks off',

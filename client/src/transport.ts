@@ -169,11 +169,13 @@ export class Transport {
   private readonly place: string
   private readonly fetch: (url: string, init: RequestInit) => Promise<Response>
 
-  /** @throws TypeError if `baseUrl` is not a URL */
+  /** @throws TypeError if `baseUrl` is not a URL of HTTP, or names a user */
   constructor(private readonly options: ClientOptions) {
-    const page = (globalThis as { location?: { href: string } }).location
-    const { href, host, port, protocol } = new URL(options.baseUrl, page?.href)
-    this.base = href.replace(/[?#].*$/, '').replace(/\/$/, '')
+    const { location } = globalThis as { location?: { href: string } }
+    const { href, host, port, protocol } = new URL(options.baseUrl, location?.href)
+    // `localhost:3000` is a URL, too.
+    if (!/^http[^@]*$/.test(href)) throw new TypeError('the baseUrl is no http')
+    this.base = href.replace(/\/?([?#].*)?$/, '')
     this.place = port ? host : `${host}:${protocol === 'https:' ? 443 : 80}`
     this.fetch = options.fetch ?? ((url, init) => fetch(url, init))
     this.timing = options.timing ?? realTiming
@@ -194,8 +196,6 @@ export class Transport {
     const requestId = (call.confirm ? undefined : call.requestId) ?? newRequestId(call.requestId)
     if (!REQUEST_ID.test(requestId)) throw new TypeError('a request id is 1 to 128 characters of A-Za-z0-9._-')
     const deadline = this.timing.now() + (call.deadlineMs ?? this.deadlineMs)
-    const repeatable =
-      !(call.file instanceof ReadableStream) && (key !== undefined || call.method === 'GET' || call.repeatable === true)
     let failures = 0
     /** May an attempt have taken effect? */
     let doubt = false
@@ -210,9 +210,13 @@ export class Transport {
       let waitMs: number | undefined
       if (outcome.kind === 'again' && signal?.aborted !== true) {
         doubt ||= !outcome.harmless
-        const enough = outcome.status === 500 && (failures += 1) > RETRIES_OF_500
-        waitMs = enough || !(repeatable || outcome.harmless) ? undefined : this.pause(number, outcome.retryAfterSeconds)
-        if (waitMs !== undefined && this.timing.now() + waitMs >= deadline) waitMs = undefined
+        if (outcome.status === 500) failures += 1
+        const repeatable = key !== undefined || call.method === 'GET' || call.repeatable === true || outcome.harmless
+        // A stream cannot be read again.
+        if (repeatable && failures <= RETRIES_OF_500 && !(call.file instanceof ReadableStream)) {
+          const pause = this.pause(number, outcome.retryAfterSeconds)
+          if (this.timing.now() + pause < deadline) waitMs = pause
+        }
       }
       this.tell({
         method: call.method,
@@ -253,8 +257,7 @@ export class Transport {
 
   /** The pause after an attempt: full jitter, in addition to what the service requests. */
   pause(attempt: number, retryAfterSeconds = 0): number {
-    const most = Math.min(MAX_PAUSE_MS, FIRST_PAUSE_MS * 2 ** (attempt - 1))
-    return retryAfterSeconds * 1000 + this.timing.random() * most
+    return retryAfterSeconds * 1000 + this.timing.random() * Math.min(MAX_PAUSE_MS, FIRST_PAUSE_MS * 2 ** (attempt - 1))
   }
 
   private async attempt(call: Call, requestId: string, timeoutMs: number): Promise<Outcome> {
@@ -343,8 +346,8 @@ function read(response: Response, text: string, requestId: string): Outcome {
   }
   const retryAfterSeconds = secondsOf(headers)
   const error = new Problem(problemOf(status, body, headers.get('x-request-id') ?? requestId), retryAfterSeconds)
-  const again = status === 429 || (status >= 500 && status <= 504 && status !== 501)
-  return again
+  // 52x: a proxy had no whole answer.
+  return /429|50[0234]|52./.test(`${status}`)
     ? { kind: 'again', status, error, harmless: status === 429, retryAfterSeconds }
     : { kind: 'refused', status, error }
 }
