@@ -131,7 +131,8 @@ export class Spending {
   }
 
   private watch({ requestId, status, error }: Attempt): void {
-    const harmless = status === undefined ? neverSent(error) : status < 500
+    // An answer of success that breaks off has an error.
+    const harmless = status === undefined ? neverSent(error) : status < 500 && (status >= 300 || error === undefined)
     if (!harmless && this.doubtful.has(requestId)) this.doubtful.set(requestId, true)
   }
 }
