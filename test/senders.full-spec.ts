@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
 import { findInterpreters } from '../scripts/interpreters.mjs'
+import { freePort } from '../scripts/mariadb.mjs'
 import { ClientBench } from './support/client.contract.js'
 import { type Ended, runProgram } from './support/command.js'
 import { figure } from './support/figures.js'
@@ -144,10 +145,9 @@ onEveryStore('the senders of examples/senders, on a network that loses answers,'
   describe.each(LANGUAGES)('in $name,', ({ name, program, file, attempt, newKey, base }) => {
     async function run(
       messages: readonly Message[],
-      { script = file, token = ADMIN, url = bench.proxy.url } = {},
+      { script = file, token = ADMIN, url = bench.proxy.url, PROVIDER_URL = provider.url('/send') } = {},
     ): Promise<Ended> {
       const input = messages.map((message) => `${JSON.stringify(message)}\n`).join('')
-      const PROVIDER_URL = provider.url('/send')
       return runProgram(program, [script], {
         input,
         env: { QUOTA_URL: url, QUOTA_TOKEN: token, PROVIDER_URL },
@@ -156,7 +156,7 @@ onEveryStore('the senders of examples/senders, on a network that loses answers,'
 
     async function resultsOf(
       messages: readonly Message[],
-      options: { script?: string; url?: string } = {},
+      options: { script?: string; url?: string; PROVIDER_URL?: string } = {},
     ): Promise<Result[]> {
       const ended = await run(messages, options)
       expect(ended).toMatchObject({ code: 0, stderr: '' })
@@ -316,6 +316,14 @@ onEveryStore('the senders of examples/senders, on a network that loses answers,'
       ])
       expect(sentTo()).toEqual([message.id])
       expect(await booksOf(message.account_id)).toEqual({ used: 3, reserved: 0, states: ['committed'] })
+    })
+
+    it('charges nothing while the provider cannot be reached', async () => {
+      const message = { id: `${name} 1001`, account_id: base + 250, amount: 2, text: 'nobody there' }
+      await quotaOf(message.account_id)
+      const PROVIDER_URL = `http://127.0.0.1:${await freePort()}/send`
+      expect(await resultsOf([message], { PROVIDER_URL })).toEqual([{ id: message.id, result: 'not sent' }])
+      expect(await booksOf(message.account_id)).toEqual({ used: 0, reserved: 0, states: ['released'] })
     })
 
     it('tells what is not settled after it was sent', async () => {

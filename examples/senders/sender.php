@@ -102,8 +102,14 @@ function call(string $run, string $method, string $path, ?array $body = null, ?s
 /** Hands a message to the provider, once. Returns false only if it was certainly not sent. */
 function deliver(array $message): bool
 {
+    $url = getenv('PROVIDER_URL');
+    $isSecure = parse_url($url, PHP_URL_SCHEME) === 'https';
+    $port = parse_url($url, PHP_URL_PORT) ?? ($isSecure ? 443 : 80);
+    if (!@fsockopen(parse_url($url, PHP_URL_HOST), $port, $code, $why, TIMEOUT_SECONDS)) {
+        return false;
+    }
     // Without an answer, it may have been sent; whoever releases in doubt lets messages go out uncharged.
-    [$status] = request('POST', getenv('PROVIDER_URL'), $message, []);
+    [$status] = request('POST', $url, $message, []);
     return $status < 400 || $status >= 500;
 }
 

@@ -94,6 +94,10 @@ def deliver(message):
     """Hands a message to the provider, once. Returns False only if it was certainly not sent."""
     connection, path = connect(os.environ["PROVIDER_URL"])
     try:
+        connection.connect()
+    except OSError:
+        return False
+    try:
         response, _ = request(connection, "POST", path, message, {"Connection": "close"})
         return not 400 <= response.status < 500
     except (OSError, HTTPException):
