@@ -50,6 +50,15 @@ describe('a webhook', () => {
       expect(await verifyWebhook(sent(BODY, [...signing]), BODY, known, { now })).toMatchObject({ id: 'e-1' })
   })
 
+  it('is verified with ten of its signatures at most, and none of another length', async () => {
+    const own = sent()['webhook-signature']
+    const signedBy = async (others: string[]) =>
+      verifyWebhook({ ...sent(), 'webhook-signature': [...others, own].join(' ') }, BODY, SECRET, { now })
+    const other = `v1,${Buffer.alloc(32).toString('base64')}`
+    expect(await signedBy([...Array<string>(1_000).fill('v1,AA=='), ...Array<string>(9).fill(other)])).toBeDefined()
+    await expect(signedBy(Array<string>(10).fill(other))).rejects.toThrow(WebhookRefused)
+  })
+
   it.each<[string, Record<string, unknown>, string, string]>([
     ['another secret', sent(BODY, [OTHER]), BODY, SECRET],
     ['another body', sent(), `${BODY} `, SECRET],

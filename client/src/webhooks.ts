@@ -29,6 +29,9 @@ export interface Strictness {
 
 const TOLERANCE_SECONDS = 300
 const PREFIX = 'whsec_'
+const SIGNATURE_BYTES = 32
+/** More signatures than a rotation has; each is computed over the whole body. */
+const MAX_SIGNATURES = 10
 
 /**
  * Verifies a message to an endpoint (Standard Webhooks), with WebCrypto, in Node, browsers and edge runtimes.
@@ -51,7 +54,11 @@ export async function verifyWebhook<Channel extends AnyChannel = AnyChannel>(
     throw new WebhookRefused(`webhook-timestamp is more than ${toleranceSeconds} seconds away from now`)
   const bytes = typeof body === 'string' ? new TextEncoder().encode(body) : body
   const signed = joined(new TextEncoder().encode(`${id}.${timestamp}.`), bytes)
-  const given = signatures.split(' ').flatMap((one) => (one.startsWith('v1,') ? (bytesOf(one.slice(3)) ?? []) : []))
+  const given = signatures
+    .split(' ')
+    .flatMap((one) => (one.startsWith('v1,') ? (bytesOf(one.slice(3)) ?? []) : []))
+    .filter(({ length }) => length === SIGNATURE_BYTES)
+    .slice(0, MAX_SIGNATURES)
   for (const secret of [secrets].flat()) {
     const key = await keyOf(secret)
     for (const signature of given) {

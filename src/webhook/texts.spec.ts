@@ -163,6 +163,10 @@ describe('the text of an event', () => {
     expect(body).not.toContain('http')
   })
 
+  it('has a subject in which nothing of a label is decoded', () => {
+    expect(textOf(threshold('x =?utf-8?Q?=E2=80=AEevil?= y'), MAIL).subject).toContain('(x = ?utf-8?')
+  })
+
   it('has a subject of at most 78 characters, and shortens labels between characters', () => {
     const long = threshold('💣'.repeat(120))
     const { subject } = textOf(long, MAIL)

@@ -113,7 +113,8 @@ export function textOf(told: ChannelEvent, style: TextStyle): Text {
   }
   const link = linkOf(told, style)
   return {
-    subject: titleOf(told, '', MAX_SUBJECT_LENGTH, isolated),
+    // Of a label, programs would decode an encoded word (RFC 2047).
+    subject: titleOf(told, '', MAX_SUBJECT_LENGTH, isolated).replaceAll('=?', '= ?'),
     body: [sentence, '', ...lines, ...(link === undefined ? [] : ['', link])].join('\n'),
   }
 }
