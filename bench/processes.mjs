@@ -74,8 +74,10 @@ export async function reference(file, env = {}) {
 export async function load(job) {
   const child = keep(fork('bench/load.mjs'))
   child.send(job)
-  const [figure] = await once(child, 'message')
-  await once(child, 'exit')
+  const gone = once(child, 'exit')
+  const [figure] = await Promise.race([once(child, 'message'), gone])
+  await gone
+  if (!(figure instanceof Object)) throw new Error('the load ended without a result')
   return figure
 }
 
