@@ -326,6 +326,19 @@ onEveryStore('the senders of examples/senders, on a network that loses answers,'
       expect(await booksOf(message.account_id)).toEqual({ used: 0, reserved: 0, states: ['released'] })
     })
 
+    it('reads large ids and blank lines, and keeps the query of the provider', async () => {
+      const account = base + 260
+      await quotaOf(account)
+      const ids = [0, 1].map((number) => 2n ** 63n + BigInt(base + number))
+      const ended = await runProgram(program, [file], {
+        input: ids.map((id) => `{"id": ${id}, "account_id": ${account}}\n\n`).join(''),
+        env: { QUOTA_URL: bench.proxy.url, QUOTA_TOKEN: ADMIN, PROVIDER_URL: `${provider.url('/send')}?route=a` },
+      })
+      expect(ended).toMatchObject({ code: 0, stderr: '' })
+      expect(ended.stdout.match(/"sent"/g)).toHaveLength(2)
+      expect([provider.of('/send?route=a').length, (await booksOf(account)).used]).toEqual([2, 2])
+    })
+
     it('tells what is not settled after it was sent', async () => {
       const message = { id: `${name} 1002`, account_id: base + 300, amount: 1, text: 'lost commit' }
       await quotaOf(message.account_id)

@@ -157,7 +157,11 @@ if ($missing !== []) {
     exit(1);
 }
 while (($line = fgets(STDIN)) !== false) {
-    $message = json_decode($line, true, flags: JSON_THROW_ON_ERROR);
+    if (trim($line) === '') {
+        continue;
+    }
+    // As numbers, two large ids may be one.
+    $message = json_decode($line, true, flags: JSON_THROW_ON_ERROR | JSON_BIGINT_AS_STRING);
     try {
         echo json_encode(['id' => $message['id'], ...send($message)]), "\n";
     } catch (Refused $refusal) {

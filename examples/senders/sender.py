@@ -93,12 +93,13 @@ def call(run, method, path, body=None, key=None):
 def deliver(message):
     """Hands a message to the provider, once. Returns False only if it was certainly not sent."""
     connection, path = connect(os.environ["PROVIDER_URL"])
+    query = urlsplit(os.environ["PROVIDER_URL"]).query
     try:
         connection.connect()
     except OSError:
         return False
     try:
-        response, _ = request(connection, "POST", path, message, {"Connection": "close"})
+        response, _ = request(connection, "POST", path + (query and "?" + query), message, {"Connection": "close"})
         return not 400 <= response.status < 500
     except (OSError, HTTPException):
         # It may have been sent; whoever releases in doubt lets messages go out uncharged.
@@ -137,6 +138,8 @@ def send(message):
 
 
 for line in sys.stdin:
+    if not line.strip():
+        continue
     message = json.loads(line)
     try:
         print(json.dumps({"id": message["id"], **send(message)}), flush=True)
