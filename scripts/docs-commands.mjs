@@ -81,7 +81,7 @@ const SESSIONS = [
 ]
 /** Programs that go on until they are stopped: what each takes the place of, and what it prints when it is ready. */
 const SERVERS = [
-  [/npm start$|npm run start:dev$|node dist\/src\/main\.js$/, 'service', /"listening on |export ADMIN_TOKEN=.*\n/],
+  [/npm start$|npm run start:dev$|dist\/src\/main\.js$/, 'service', /"listening on |export ADMIN_TOKEN=.*\n/],
   [/node scripts\/mariadb\.mjs$/, 'database', /TEST_DATABASE_URL=/],
   [/quota-postfix\.mjs$/, 'connector', /"message":"listening/],
 ]
