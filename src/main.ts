@@ -8,6 +8,7 @@ import { Tokens } from './auth/tokens.js'
 import { Clock } from './common/clock.js'
 import { loadConfig } from './config/config.js'
 import { readEnvironment } from './config/environment.js'
+import { recordStart } from './database/instances.js'
 import { migrate, schemaDifference } from './database/migrate.js'
 import { ENTITIES } from './entities.js'
 import { buildName, readBuild } from './operations/build-info.js'
@@ -44,7 +45,7 @@ async function start(): Promise<void> {
   const logger = new ServiceLogger(config, stdout)
   logger.log(`quota-service ${buildName(readBuild())} on Node ${process.versions.node}`, 'Main')
   process.on('SIGUSR2', () => logger.toggleDebug())
-  const ran = await using(config.database, async () => migrate(config.database, ENTITIES))
+  const ran = await using(config.database, async () => migrate(config.database, ENTITIES, { after: recordStart }))
   if (ran.length > 0) logger.log(`the schema is up to date; migrations run: ${ran.join(', ')}`, 'Main')
   const app = await createApp(config, { logger })
   app.get(LogMetrics).watch(stdout)

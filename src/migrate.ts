@@ -2,8 +2,8 @@ import { parseArgs } from 'node:util'
 import { ArgumentError, command, EXIT, tell } from './command.js'
 import { type DatabaseConfig, loadDatabaseConfig } from './config/config.js'
 import { readEnvironment } from './config/environment.js'
-import { compareVersions, runningInstances } from './database/instances.js'
-import { migrate, migrateBack, migrationStates } from './database/migrate.js'
+import { compareVersions, instancesIn, runningInstances } from './database/instances.js'
+import { migrate, migrateBack, migrationStates, type UnderLock } from './database/migrate.js'
 import { ENTITIES } from './entities.js'
 import { configured, databaseName, inWords, newerSchema, refuseBeside, using } from './startup.js'
 import { VERSION } from './common/version.js'
@@ -36,27 +36,31 @@ await command(USAGE, async (args) => {
   tell(`Database ${databaseName(database)}`)
   if (status) return tellStatus(database)
   if (back) return takeBack(database)
-  if (finish) await ensureNobodyOlder(database)
-  const ran = await using(database, async () => migrate(database, ENTITIES, { finish }))
+  const before = finish ? await nobodyOlder(database) : undefined
+  const ran = await using(database, async () => migrate(database, ENTITIES, { finish, before }))
   tell(...ran.map((name) => `ran      ${name}`))
   tell(ran.length === 0 ? 'The schema was up to date: nothing to do.' : `The schema is up to date: ${ran.length} ran.`)
   return EXIT.done
 })
 
-/** @throws StartError an instance is running that cannot handle the migrations to finish */
-async function ensureNobodyOlder(database: DatabaseConfig): Promise<void> {
+/** Refuses beside an instance that cannot handle the migrations to finish; undefined if there is none to finish. */
+async function nobodyOlder(database: DatabaseConfig): Promise<UnderLock | undefined> {
   const states = await using(database, async () => migrationStates(database, ENTITIES))
-  if (!states.some(({ ran, finishing }) => !ran && finishing)) return
-  const here = await using(database, async () => runningInstances(database, ENTITIES))
-  const older = here.filter(({ version }) => compareVersions(version, VERSION) < 0)
-  refuseBeside(older, `--finish changes nothing: instances older than ${VERSION}`)
+  if (!states.some(({ ran, finishing }) => !ran && finishing)) return undefined
+  return async (dataSource, runner) => {
+    const here = await instancesIn(dataSource, runner)
+    const older = here.filter(({ version }) => compareVersions(version, VERSION) < 0)
+    refuseBeside(older, `--finish changes nothing: instances older than ${VERSION}`)
+  }
 }
 
 async function takeBack(database: DatabaseConfig): Promise<number> {
-  const here = await using(database, async () => runningInstances(database, ENTITIES))
-  const users = here.filter(({ version }) => compareVersions(version, VERSION) >= 0)
-  refuseBeside(users, `--back changes nothing: instances of ${VERSION} or newer`)
-  const name = await using(database, async () => migrateBack(database, ENTITIES))
+  const nobodyThere: UnderLock = async (dataSource, runner) => {
+    const here = await instancesIn(dataSource, runner)
+    const users = here.filter(({ version }) => compareVersions(version, VERSION) >= 0)
+    refuseBeside(users, `--back changes nothing: instances of ${VERSION} or newer`)
+  }
+  const name = await using(database, async () => migrateBack(database, ENTITIES, nobodyThere))
   tell(name === undefined ? 'No migration has run: nothing to take back.' : `taken back ${name}`)
   return EXIT.done
 }

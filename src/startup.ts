@@ -1,13 +1,14 @@
 import { resolve } from 'node:path'
 import { ConfigError, type DatabaseConfig } from './config/config.js'
 import type { Instance } from './database/instances.js'
+import { Refused } from './database/migrate.js'
 import { StoreUnavailable, withAdvice } from './database/store-error.js'
 
 /**
  * A reason why a process of the service does not start, for the person who started it: without a stack, since the code
  * is not at fault.
  */
-export class StartError extends Error {}
+export class StartError extends Refused {}
 
 /** Runs a reader of the configuration and converts its mistakes to a StartError. */
 export function configured<T>(read: () => T): T {

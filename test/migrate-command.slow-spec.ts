@@ -7,7 +7,8 @@ import { afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@j
 import { DataSource } from 'typeorm'
 import { freePort } from '../scripts/mariadb.mjs'
 import { dataSourceOptions } from '../src/database/data-source-options.js'
-import { migrate } from '../src/database/migrate.js'
+import { recordStart } from '../src/database/instances.js'
+import { migrate, withoutStarts } from '../src/database/migrate.js'
 import { MIGRATIONS } from '../src/database/migrations/index.js'
 import { ENTITIES } from '../src/entities.js'
 import { VERSION } from '../src/common/version.js'
@@ -240,6 +241,24 @@ onEveryStore('the migrate command', (kind) => {
     })
 
     if (kind.name !== 'SQLite') {
+      it('refuses beside an instance that has just begun to start, and beside one that came while it waited', async () => {
+        const back = async () => runNode([ENTRY, '--back'], { env: { DATABASE_URL: store.url } })
+        await migrate(store.config, ENTITIES, { after: recordStart })
+        const started = await back()
+        expect([started.code, started.stderr]).toEqual([1, expect.stringContaining(`(pid ${process.pid})`)])
+        await inside(store, async (dataSource) => dataSource.query('DELETE FROM service_instance'))
+        const late = await withoutStarts(store.config, ENTITIES, async () => {
+          const ended = back()
+          await inside(store, async (dataSource) => {
+            const waits = "SELECT 1 FROM information_schema.processlist WHERE state = 'User lock'"
+            while ((await dataSource.query(waits)).length === 0) await new Promise((resolve) => setTimeout(resolve, 50))
+          })
+          await seen('late', next.version, 0)
+          return { ended }
+        })
+        expect(await late.ended).toMatchObject({ code: 1, stderr: expect.stringContaining(' late, ') })
+      })
+
       it('runs each with the grants that docs/run/database.md names for it', async () => {
         const account = `m${randomBytes(6).toString('hex')}`
         const { pathname } = new URL(store.url)

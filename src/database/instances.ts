@@ -1,4 +1,7 @@
+import { randomUUID } from 'node:crypto'
+import { hostname } from 'node:os'
 import type { DataSource, EntityTarget, QueryRunner } from 'typeorm'
+import { VERSION } from '../common/version.js'
 import type { DatabaseConfig } from '../config/config.js'
 import { INSTANCES } from './instance.entity.js'
 import { connected, isAbsent } from './migrate.js'
@@ -9,6 +12,11 @@ import type { Transaction } from './transaction-runner.js'
 const PRESENT_SECONDS = 60
 /** Rows of instances that have been gone for this time are removed. */
 const FORGOTTEN_SECONDS = 600
+
+/** The name of this process. */
+export const PROCESS_NAME = `${hostname().slice(0, 100)} (pid ${process.pid})`
+/** The id of this process's record between the lock of migrations and its first heartbeat. */
+const STARTING = randomUUID()
 
 /** A running instance. */
 export interface Instance {
@@ -25,6 +33,17 @@ function now(dialect: Dialect, back = 0): string {
     : `strftime('%Y-%m-%d %H:%M:%f', 'now', '${-back} seconds')`
 }
 
+/** Records under the lock of migrations that this process starts, so that whoever gets the lock next knows it. */
+export async function recordStart(dataSource: DataSource, runner: QueryRunner): Promise<void> {
+  const dialect = dialectOf(dataSource)
+  // A file's disk may be full; its transaction would be lost.
+  if (dialect === 'sqlite') return
+  await runner
+    .query(recorded(dialect), [STARTING, PROCESS_NAME, VERSION])
+    // A server that takes no writes takes no heartbeat either; an instance starts nevertheless.
+    .catch(() => undefined)
+}
+
 /** Records a heartbeat, and removes old rows. */
 export async function recordHeartbeat(
   transaction: Transaction,
@@ -33,11 +52,10 @@ export async function recordHeartbeat(
   version: string,
 ): Promise<void> {
   const { dialect } = transaction
-  await transaction.execute(`DELETE FROM ${INSTANCES} WHERE seen_at < ${now(dialect, FORGOTTEN_SECONDS)}`)
-  await transaction.execute(
-    `REPLACE INTO ${INSTANCES} (id, name, version, seen_at) VALUES (?, ?, ?, ${now(dialect)})`,
-    [id, name, version],
-  )
+  await transaction.execute(`DELETE FROM ${INSTANCES} WHERE id = ? OR seen_at < ${now(dialect, FORGOTTEN_SECONDS)}`, [
+    STARTING,
+  ])
+  await transaction.execute(recorded(dialect), [id, name, version])
 }
 
 /** Records that an instance has stopped. */
@@ -51,10 +69,7 @@ export async function runningInstances(
   entities: readonly EntityTarget<unknown>[],
 ): Promise<Instance[]> {
   if (isAbsent(config)) return []
-  return connected(config, entities, async (dataSource, runner) => {
-    const found = await named(dataSource, runner)
-    return found.sort((a, b) => compareVersions(a.version, b.version) || (a.name < b.name ? -1 : 1))
-  })
+  return connected(config, entities, instancesIn)
 }
 
 /** Negative if the first version is the older one, 0 if both are the same release. */
@@ -65,6 +80,11 @@ export function compareVersions(first: string, second: string): number {
     if (difference !== 0) return difference
   }
   return 0
+}
+
+/** The statement that records an id, a name and a version. */
+function recorded(dialect: Dialect): string {
+  return `REPLACE INTO ${INSTANCES} (id, name, version, seen_at) VALUES (?, ?, ?, ${now(dialect)})`
 }
 
 function dialectOf(dataSource: DataSource): Dialect {
@@ -78,7 +98,8 @@ function milliseconds(dialect: Dialect, time: string): string {
     : `CAST((julianday(${time}) - 2440587.5) * 86400000 AS INTEGER)`
 }
 
-async function named(dataSource: DataSource, runner: QueryRunner): Promise<Instance[]> {
+/** The same, by a connection that is there. */
+export async function instancesIn(dataSource: DataSource, runner: QueryRunner): Promise<Instance[]> {
   if (!(await runner.hasTable(INSTANCES))) return []
   const dialect = dialectOf(dataSource)
   const ago = `${milliseconds(dialect, now(dialect))} - ${milliseconds(dialect, 'seen_at')}`
@@ -87,7 +108,9 @@ async function named(dataSource: DataSource, runner: QueryRunner): Promise<Insta
       // Later ones are of instances that are gone, and of a clock that was ahead: whoever is there writes anew.
       `AND seen_at <= ${now(dialect, -PRESENT_SECONDS)}`,
   )) as { name: string; version: string; ago: string | number }[]
-  return rows.map(({ name, version, ago: elapsed }) => ({ name, version, secondsAgo: seconds(Number(elapsed)) }))
+  return rows
+    .map(({ name, version, ago: elapsed }) => ({ name, version, secondsAgo: seconds(Number(elapsed)) }))
+    .sort((a, b) => compareVersions(a.version, b.version) || (a.name < b.name ? -1 : 1))
 }
 
 function seconds(milliseconds: number): number {

@@ -15,24 +15,32 @@ const LOCK_WAIT_SECONDS = 60
 const LOCK_PAUSE_MS = 50
 const MAX_TRIES = 8
 
+/** Work under the lock of migrations, which each instance takes at its start. */
+export type UnderLock = (dataSource: DataSource, runner: QueryRunner) => Promise<void>
+
 /**
  * Brings the schema up to date before an instance serves. Any number of processes may call it at once: one migrates
  * under a lock of the store, the others wait for it and then find nothing to do. If the lock does not apply (other
  * nodes of a cluster), the loser of the race fails, retries, and finds nothing to do.
  * @param options.finish also run migrations that instances of the previous version cannot handle; on an empty database
  * they always run
+ * @param options.before under the lock; refuses by throwing Refused
+ * @param options.after under the lock, when the schema is up to date
  * @returns the names of the migrations that ran, oldest first
  * @throws the error of the last attempt
  */
 export async function migrate(
   config: DatabaseConfig,
   entities: readonly EntityTarget<unknown>[],
-  { finish = false } = {},
+  { finish = false, before, after }: { finish?: boolean; before?: UnderLock | undefined; after?: UnderLock } = {},
 ): Promise<string[]> {
   return connected(config, entities, async (dataSource, runner) => {
     return underLock(config, runner, async () => {
       await refuseUnfinishedCopy(runner)
-      return runPending(dataSource, runner, finish)
+      await before?.(dataSource, runner)
+      const ran = await runPending(dataSource, runner, finish)
+      await after?.(dataSource, runner)
+      return ran
     })
   })
 }
@@ -106,17 +114,20 @@ export async function withoutStarts<T>(
 
 /**
  * Reverts the last migration, with its data. No instance may use that data any more.
+ * @param before under the lock; refuses by throwing Refused
  * @returns its name; undefined if there is none
  * @throws the error of the last attempt, or that this version does not know the migration, since a newer one ran it
  */
 export async function migrateBack(
   config: DatabaseConfig,
   entities: readonly EntityTarget<unknown>[],
+  before?: UnderLock,
 ): Promise<string | undefined> {
   if (isAbsent(config)) return undefined
   let begun: string | undefined
   return connected(config, entities, async (dataSource, runner) => {
     return underLock(config, runner, async () => {
+      await before?.(dataSource, runner)
       const names = await recorded(dataSource, runner)
       // An earlier attempt has reverted it, and lost the answer: the one before it stays.
       if (begun !== undefined && !names.includes(begun)) return begun
@@ -298,7 +309,7 @@ async function tablesIn(runner: QueryRunner): Promise<string[]> {
 }
 
 /** A reason that does not go away if the work is tried again. */
-class Refused extends Error {}
+export class Refused extends Error {}
 
 class OtherHistory extends Refused {
   constructor(name: string) {

@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto'
-import { hostname } from 'node:os'
 import { Injectable, type OnApplicationBootstrap, type OnModuleDestroy } from '@nestjs/common'
-import { removeHeartbeat, recordHeartbeat } from '../database/instances.js'
+import { PROCESS_NAME, removeHeartbeat, recordHeartbeat } from '../database/instances.js'
 import { PeriodicTask } from '../common/periodic-task.js'
 import { TransactionRunner } from '../database/transaction-runner.js'
 import { VERSION } from '../common/version.js'
@@ -15,12 +14,11 @@ const EVERY_MS = 15_000
 @Injectable()
 export class InstanceHeartbeat implements OnApplicationBootstrap, OnModuleDestroy {
   private readonly id = randomUUID()
-  private readonly name = `${hostname().slice(0, 100)} (pid ${process.pid})`
   private readonly task: PeriodicTask
 
   constructor(private readonly transactions: TransactionRunner) {
     this.task = new PeriodicTask(transactions, 'heartbeat', EVERY_MS, async () =>
-      transactions.write(async (transaction) => recordHeartbeat(transaction, this.id, this.name, VERSION)),
+      transactions.write(async (transaction) => recordHeartbeat(transaction, this.id, PROCESS_NAME, VERSION)),
     )
   }
 
