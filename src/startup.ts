@@ -6,7 +6,7 @@ import { StoreUnavailable, withAdvice } from './database/store-error.js'
 
 /**
  * A reason why a process of the service does not start, for the person who started it: without a stack, since the code
- * is not at fault.
+ * is not at fault. Nothing is tried again after it.
  */
 export class StartError extends Refused {}
 

@@ -57,6 +57,11 @@ describe('change sets', () => {
     const network = new TestNetwork(() => json(200, set('applying')))
     const sets = changeSets(network.client.mail)
     expect(await rejection(sets.wait(1, { deadlineMs: 60_000 }))).toMatchObject({ name: 'TimeoutError' })
+    const silent = new TestNetwork(() => 'silence')
+    expect(await rejection(changeSets(silent.client.mail).wait(1, { deadlineMs: 1_000 }))).toBeInstanceOf(
+      OutcomeUnknown,
+    )
+    expect(silent.timing.now()).toBeLessThanOrEqual(1_000)
     expect(network.timing.now()).toBeGreaterThan(50_000)
     expect(network.sent.length).toBeLessThan(25)
     const ending = new AbortController()

@@ -170,6 +170,7 @@ export class ChangeSets<Channel extends AnyChannel> {
    * Waits until a change set is `ready`, `applied`, `reverted` or `failed`.
    * @param set the change set, or its id
    * @throws DOMException `TimeoutError` if its work has not ended
+   * @throws OutcomeUnknown if nobody answers at the end of the time
    */
   async wait(
     set: number | ChangeSet<Channel>,
@@ -177,12 +178,14 @@ export class ChangeSets<Channel extends AnyChannel> {
   ): Promise<ChangeSet<Channel>> {
     const { transport } = this.channel
     const until = transport.timing.now() + deadlineMs
-    let seen = typeof set === 'number' ? await this.get(set, { signal }) : set
+    const look = (id: number): Promise<ChangeSet<Channel>> =>
+      this.get(id, { signal, deadlineMs: Math.min(transport.deadlineMs, until - transport.timing.now()) })
+    let seen = typeof set === 'number' ? await look(set) : set
     for (let pauseMs = FIRST_LOOK_MS; AT_WORK.includes(seen.state); pauseMs = Math.min(pauseMs * 1.5, MAX_LOOK_MS)) {
       if (transport.timing.now() + pauseMs > until)
         throw new DOMException(`change set ${seen.id} is still ${seen.state}`, 'TimeoutError')
       await transport.sleep(pauseMs, signal)
-      seen = await this.get(seen.id, { signal })
+      seen = await look(seen.id)
     }
     return seen
   }

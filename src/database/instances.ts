@@ -98,7 +98,7 @@ function milliseconds(dialect: Dialect, time: string): string {
     : `CAST((julianday(${time}) - 2440587.5) * 86400000 AS INTEGER)`
 }
 
-/** The same, by a connection that is there. */
+/** The instances that were running within the last minute, the oldest version first, by a connection that is there. */
 export async function instancesIn(dataSource: DataSource, runner: QueryRunner): Promise<Instance[]> {
   if (!(await runner.hasTable(INSTANCES))) return []
   const dialect = dialectOf(dataSource)

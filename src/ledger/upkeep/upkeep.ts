@@ -144,22 +144,8 @@ export class Upkeep<Q extends QuotaRow> implements OnApplicationBootstrap, OnMod
 
   private async removeOld({ removedTo, foldedTo }: LedgerStateRow): Promise<void> {
     if (!this.clock.steadyForRemoval) return
-    await this.removing(async () => (await this.retention.removeHours(oldestKept(this.clock.now()))) > 0)
-    await this.removing(async () => (await this.retention.removeSpells(oldestKept(this.clock.now()))) > 0)
-    await this.removing(async () => {
-      const removed = await this.retention.removeEvents()
-      this.observer?.removed('event', removed)
-      return removed > 0
-    })
-    for (const step of this.removals) await this.removing(step)
-    const { days, changesDays } = this.options
-    if (changesDays !== undefined) {
-      await this.removing(async () => {
-        const removed = await this.retention.removeChanges(changesDays)
-        this.observer?.removed('change', removed)
-        return removed > 0
-      })
-    }
+    await this.removeOthers()
+    const { days } = this.options
     if (days === undefined) return
     const cutoff = this.retention.cutoff(days)
     // Once a day, after the day has been added up.
@@ -170,7 +156,13 @@ export class Upkeep<Q extends QuotaRow> implements OnApplicationBootstrap, OnMod
     if (this.oldestActAt !== undefined && this.oldestActAt < cutoff) {
       await this.advance('beginsAt', cutoff)
       let after = ''
+      let othersAt = this.clock.now()
       const done = await this.removing(async () => {
+        // The acts of years take days: nothing else waits for them.
+        if (Math.abs(this.clock.now() - othersAt) >= LAZY_MS) {
+          await this.removeOthers()
+          othersAt = this.clock.now()
+        }
         const { removed, last } = await this.retention.removeActs(after, cutoff, days)
         this.observer?.removed('act', removed)
         if (last !== undefined) after = last
@@ -179,6 +171,25 @@ export class Upkeep<Q extends QuotaRow> implements OnApplicationBootstrap, OnMod
       if (!done) return
     }
     await this.advance('removedTo', cutoff)
+  }
+
+  /** Removes what is too old, but for acts. */
+  private async removeOthers(): Promise<void> {
+    await this.removing(async () => (await this.retention.removeHours(oldestKept(this.clock.now()))) > 0)
+    await this.removing(async () => (await this.retention.removeSpells(oldestKept(this.clock.now()))) > 0)
+    await this.removing(async () => {
+      const removed = await this.retention.removeEvents()
+      this.observer?.removed('event', removed)
+      return removed > 0
+    })
+    for (const step of this.removals) await this.removing(step)
+    const { changesDays } = this.options
+    if (changesDays === undefined) return
+    await this.removing(async () => {
+      const removed = await this.retention.removeChanges(changesDays)
+      this.observer?.removed('change', removed)
+      return removed > 0
+    })
   }
 
   /** Runs steps of a removal. One may take days: what happens meanwhile is added up. */
