@@ -132,7 +132,7 @@ onServer('one locked owner', () => {
 
   it('is named as the group whose quota it shares if that one is kept locked', async () => {
     const groups = `${MAIL.quotas}/groups`
-    const group: number = bodyOf(await instance.post(groups, { name: 'shared' })).id
+    const group: number = bodyOf(await instance.post(groups, { name: fresh('shared') })).id
     const { account_id: _, ...settings } = totalQuota(MAIL, 0, 1_000) as Record<string, unknown>
     expect((await instance.post(MAIL.quotas, { ...settings, group_id: group })).status).toBe(201)
     expect((await instance.post(`${groups}/${group}/members`, { account_ids: [900] })).status).toBe(200)
