@@ -375,7 +375,8 @@ onEveryStore('webhooks', (kind) => {
     await settled(name, { delivered: 1, state: 'active' })
   })
 
-  it('is removed if no file names it any more, and begins anew if one names it again', async () => {
+  /** An endpoint that no file names any more, after a failed attempt. @returns also what the file named before */
+  async function removedWhileItFails() {
     const { name, at } = await endpoint()
     receiver.answers.set(at, status(500))
     await happen(1)
@@ -383,6 +384,11 @@ onEveryStore('webhooks', (kind) => {
     const gone = hooks.list
     hooks.list = []
     await take()
+    return { name, at, gone }
+  }
+
+  it('is removed if no file names it any more, and begins anew if one names it again', async () => {
+    const { name, at, gone } = await removedWhileItFails()
     expect(await shown(name)).toMatchObject({
       state: 'removed',
       failed: 1,
@@ -404,13 +410,7 @@ onEveryStore('webhooks', (kind) => {
   })
 
   it('begins anew only when nothing is left of its long queue, which delays no announcement', async () => {
-    const { name, at } = await endpoint()
-    receiver.answers.set(at, status(500))
-    await happen(1)
-    await until('the first attempt', async () => (await shown(name)).last_attempt !== null)
-    const gone = hooks.list
-    hooks.list = []
-    await take()
+    const { name, at, gone } = await removedWhileItFails()
     const database = app.app.get(DataSource)
     const past = "'2026-11-01 00:00:00.000'"
     await database.query(

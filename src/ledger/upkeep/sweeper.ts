@@ -24,11 +24,6 @@ const COUNTS_REST = 9
 /** From how many steps an instance chooses its next one. */
 const COUNTS_APART = 8
 
-/** Lets requests run between two steps: on SQLite, a step blocks the event loop. */
-async function yieldToRequests(): Promise<void> {
-  await new Promise(setImmediate)
-}
-
 function isGoingOn(signal: AbortSignal | undefined): boolean {
   return signal?.aborted !== true
 }
@@ -72,11 +67,11 @@ export class Sweeper<Q extends QuotaRow> {
   }
 
   private async markAllExpired(signal?: AbortSignal): Promise<void> {
-    while (isGoingOn(signal) && this.clock.steady && (await this.markExpired()) === STEP) await yieldToRequests()
+    while (isGoingOn(signal) && this.clock.steady && (await this.markExpired()) === STEP);
   }
 
   private async dropAllRefusals(signal?: AbortSignal): Promise<void> {
-    while (isGoingOn(signal) && this.clock.steadyForRemoval && (await this.dropRefusals()) > 0) await yieldToRequests()
+    while (isGoingOn(signal) && this.clock.steadyForRemoval && (await this.dropRefusals()) > 0);
   }
 
   /**
@@ -90,7 +85,6 @@ export class Sweeper<Q extends QuotaRow> {
       const due = await this.sweepHolds(failures)
       if (due.length < MAX_EXPIRED_AT_ONCE || due[0] === first) break
       first = due[0]
-      await yieldToRequests()
     }
     if (failures.size > 0) throw [...failures.values()][0]
   }
@@ -171,7 +165,6 @@ export class Sweeper<Q extends QuotaRow> {
         for (const ownerId of ownerIds) tried.add(ownerId)
         if (isLast || ownerIds.size === 0) break
       }
-      await yieldToRequests()
       await this.ledger.engine.rest(performance.now() - began, COUNTS_REST, signal)
     }
     if (failures.length > 0) throw failures[0]
