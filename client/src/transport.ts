@@ -144,21 +144,28 @@ const realTiming: Timing = {
 
 /** The result of one attempt. */
 type Outcome =
-  | { readonly kind: 'done'; readonly status: number; readonly body: unknown; readonly replayed: boolean }
+  | {
+      readonly kind: 'done'
+      readonly status: number
+      readonly body: unknown
+      readonly replayed: boolean
+      readonly error?: never
+    }
   /** The answer is final. */
-  | { readonly kind: 'refused'; readonly status: number; readonly error: Problem }
+  | { readonly kind: 'refused'; readonly status: number; readonly error: Problem; readonly replayed?: never }
   /** A retry may succeed. */
   | {
       readonly kind: 'again'
       /** Absent without an answer. */
       readonly status?: number
+      readonly replayed?: never
       readonly error: unknown
       /** Is it certain that it had no effect? */
       readonly harmless: boolean
       readonly retryAfterSeconds?: number | undefined
     }
   /** The answer does not come from the service. */
-  | { readonly kind: 'strange'; readonly status: number; readonly error: Error }
+  | { readonly kind: 'strange'; readonly status: number; readonly error: Error; readonly replayed?: never }
 
 /** Sends calls with retries; no other part handles attempts. */
 export class Transport {
@@ -199,6 +206,8 @@ export class Transport {
     let failures = 0
     /** May an attempt have taken effect? */
     let doubt = false
+    const ended = (error: unknown, isFinal?: boolean): unknown =>
+      doubt && call.method !== 'GET' && !isFinal ? new OutcomeUnknown(key, requestId, error) : error
     for (let number = 1; ; number += 1) {
       signal?.throwIfAborted()
       const begun = this.timing.now()
@@ -206,9 +215,11 @@ export class Transport {
         call,
         requestId,
         Math.min(call.timeoutMs ?? this.options.timeoutMs ?? TIMEOUT_MS, deadline - begun),
-      )
+      ).catch((error: unknown) => {
+        throw ended(error)
+      })
       let waitMs: number | undefined
-      if (outcome.kind === 'again' && signal?.aborted !== true) {
+      if (outcome.kind === 'again' && !signal?.aborted) {
         doubt ||= !outcome.harmless
         if (outcome.status === 500) failures += 1
         const repeatable = key !== undefined || call.method === 'GET' || call.repeatable === true || outcome.harmless
@@ -225,8 +236,8 @@ export class Transport {
         key,
         requestId,
         status: outcome.status,
-        replayed: outcome.kind === 'done' && outcome.replayed,
-        error: outcome.kind === 'done' ? undefined : outcome.error,
+        replayed: outcome.replayed === true,
+        error: outcome.error,
         durationMs: this.timing.now() - begun,
         waitMs,
       })
@@ -235,15 +246,12 @@ export class Transport {
         const body = doubt ? await call.confirm?.(outcome.error, requestId) : undefined
         if (body !== undefined) return { body, replayed: true, attempts: number }
         // Access, and what is before the service, refuse without a look at the key: earlier attempts may have effect.
-        throw doubt && call.method !== 'GET' && /^(unauth|forb|foreign)/.test(outcome.error.code)
-          ? new OutcomeUnknown(key, requestId, outcome.error)
-          : outcome.error
+        throw ended(outcome.error, !/^(unauth|forb|foreign)/.test(outcome.error.code))
       }
       signal?.throwIfAborted()
       if (waitMs === undefined) {
-        const final = outcome.status === 500 || call.method === 'GET' || !doubt
-        throw final && outcome.error instanceof Problem
-          ? outcome.error
+        throw outcome.error instanceof Problem
+          ? ended(outcome.error, failures === number)
           : new OutcomeUnknown(key, requestId, outcome.error)
       }
       await this.sleep(waitMs, signal)
@@ -371,12 +379,11 @@ function problemOf(status: number, body: unknown, requestId: string): ProblemBod
 
 /** Parses `Retry-After`: seconds, or a time. In seconds. */
 function secondsOf(headers: Headers): number | undefined {
-  const value = headers.get('retry-after')
-  if (value === null) return undefined
+  const value = headers.get('retry-after') ?? ''
   if (/^\d+$/.test(value)) return Number(value)
   // A time of the sender's clock: compared with that clock only.
   const seconds = (Date.parse(value) - Date.parse(headers.get('date') ?? '')) / 1000
-  return Number.isNaN(seconds) ? undefined : Math.max(0, seconds)
+  return seconds > 0 ? seconds : undefined
 }
 
 function parsed(text: string): unknown {
