@@ -103,7 +103,7 @@ export interface QuotaState {
   countBeganAt: Instant | null
   createdAt: Instant
   deletedAt: Instant | null
-  /** Of a member's count, not stored: the end of the quota that it follows, with which it ends, too (`follow`). */
+  /** Of a member's count, not stored: the end of the quota that it follows, with which it ends, too. */
   followedEndsAt?: Instant | null
 }
 
@@ -115,10 +115,6 @@ export function endOf({ expireAt, followedEndsAt = null }: QuotaState): Instant 
 /** The last instant up to `now` at which the quota has not ended. */
 function lastInstant(quota: QuotaState, now: Instant): Instant {
   const end = endOf(quota)
-  const { state, follows, followedEndsAt, cycleEndsAt } = quota
-  // A count as stored, without the quota that it follows, which ended in the stored cycle.
-  const isOver = state === 'expired' && follows !== null && followedEndsAt === undefined
-  if (isOver && cycleEndsAt !== null && (end === null || end > now)) return Math.min(now, cycleEndsAt - 1)
   return end === null ? now : Math.min(now, end - 1)
 }
 

@@ -526,10 +526,20 @@ export function countContract(api: ChannelApi, app: () => TestApp): void {
       app().clock.set(plus(3.4 * DAY))
       await used(late, 20)
       app().clock.set(plus(5 * DAY))
-      await sweeperOf(app(), api).sweep()
-      const listed = await countsOf(followed.id)
-      expect(listed).toHaveLength(2)
-      for (const count of listed) expect(count).toEqual(await get(count.id))
+      const alike = async (): Promise<void> => {
+        await sweeperOf(app(), api).sweep()
+        const listed = await countsOf(followed.id)
+        expect(listed).toHaveLength(2)
+        for (const count of listed) {
+          expect(count).toEqual(await get(count.id))
+          expect((await read(`${api.list}?${api.owner}=${count[api.owner]}`)).items).toEqual([count])
+        }
+      }
+      await alike()
+      await join(await made(), late)
+      await alike()
+      await edit(followed.id, { status: 'disabled' })
+      await alike()
     })
 
     it('refills no more once what it follows is over, whatever end it has itself', async () => {

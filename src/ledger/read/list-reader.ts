@@ -2,7 +2,7 @@ import type { Clock } from '../../common/clock.js'
 import { SharedReads } from '../../database/shared-reads.js'
 import type { Reads, TransactionRunner } from '../../database/transaction-runner.js'
 import { comparedLabel } from '../../domain/label.js'
-import { roll } from '../../domain/quota.js'
+import { type QuotaState, roll } from '../../domain/quota.js'
 import { formatInstant, type Instant } from '../../common/instant.js'
 import type { Channel } from '../rows/channel.js'
 import type { QuotaRow } from '../rows/quota.entity.js'
@@ -89,7 +89,10 @@ export class ListReader<Q extends QuotaRow> {
   ) {
     this.sources = new ListSources(channel, store.quota, transactions.dialect)
     const ends = transactions.readsOf(`(${channel.name} lists)`)
-    this.ends = new SharedReads(async (asks) => this.readEnds(ends, asks), { most: MAX_LISTS, keyOf: ({ key }) => key })
+    this.ends = new SharedReads(async (asks) => this.readUpToEnd(ends, asks), {
+      most: MAX_LISTS,
+      keyOf: ({ key }) => key,
+    })
     this.alone = new SharedReads(async (asks) => Promise.all(asks.map(async (ask) => this.readAlone(ask))), {
       keyOf: ({ flow, key }) => `${flow} ${key}`,
       alone: true,
@@ -129,7 +132,7 @@ export class ListReader<Q extends QuotaRow> {
   }
 
   /** Pages that show the end of their list, and so its length; undefined if there is more. */
-  private async readEnds(reads: Reads, asks: readonly Ask<Q>[]): Promise<(SharedPage | undefined)[]> {
+  private async readUpToEnd(reads: Reads, asks: readonly Ask<Q>[]): Promise<(SharedPage | undefined)[]> {
     const now = this.clock.now()
     const found = await readLists(
       reads,
@@ -137,6 +140,11 @@ export class ListReader<Q extends QuotaRow> {
       now,
       // One row more than requested shows whether there are more.
       asks.map((ask) => this.part(ask, this.sources.of(ask.filter, now), ask.page.pageSize + 1)),
+    )
+    await this.readEndsOfFollowed(
+      reads,
+      found.flatMap(({ quotas }) => quotas),
+      now,
     )
     return asks.map(({ page }, place) => {
       const quotas = found[place]?.quotas ?? []
@@ -154,6 +162,7 @@ export class ListReader<Q extends QuotaRow> {
     const sources = await this.bestSources(reads, filter, now, page)
     const part = this.part(ask, sources.page, page.pageSize, this.count(filter, sources.total))
     const [found] = await readLists(reads, this.store, now, [part])
+    await this.readEndsOfFollowed(reads, found?.quotas ?? [], now)
     const total = await this.counts.total(countNameOf(filter), found?.counted ?? 0, async () =>
       // A later count is for a different time, so the sources are built again.
       counted(
@@ -171,6 +180,18 @@ export class ListReader<Q extends QuotaRow> {
 
   private part({ page }: Ask<Q>, sources: readonly Where[], size: number, all?: Statement): ListPart {
     return { page: (columns) => pageOf(sources, columns, offsetOf(page), size, page.beforeId), all }
+  }
+
+  /** Counts whose cycle is over get the end of the quota that they follow: they stand still from then on. */
+  private async readEndsOfFollowed(reads: Reads, quotas: readonly Q[], now: Instant): Promise<void> {
+    const counts: QuotaState[] = quotas.filter(
+      ({ follows, cycleEndsAt }) => follows !== null && (cycleEndsAt ?? Infinity) <= now,
+    )
+    if (counts.length === 0) return
+    const ids = [...new Set(counts.map(({ follows }) => follows ?? 0))]
+    const followed = await reads.read((transaction) => this.store.quotasById(transaction, ids))
+    const ends = new Map(followed.map(({ id, expireAt }) => [id, expireAt]))
+    for (const count of counts) count.followedEndsAt = ends.get(count.follows ?? 0) ?? null
   }
 
   private shown({ page, pageSize }: PageRequest, quotas: readonly Q[], now: Instant, total: Total): SharedPage {
