@@ -102,6 +102,25 @@ onServer('one locked owner', () => {
     expect(performance.now() - quick).toBeLessThan(inTime(2_000))
   })
 
+  it('keeps nobody waiting for long where another instance creates a quota for it', async () => {
+    const other = await Instance.start(database.url, client)
+    const release = await locked('SELECT * FROM mail_owner WHERE owner_id IN (2, 3) FOR UPDATE')
+    const order: string[] = []
+    const creates = [2, 3].map(async (owner) => {
+      // In two transactions.
+      await sleep(owner * 100)
+      const { status } = await other.post(MAIL.quotas, totalQuota(MAIL, owner, 1))
+      order.push(`create ${status}`)
+    })
+    await sleep(500)
+    for (const n of times(20)) order.push(`consume ${(await consume(4 + n, other)).status}`)
+    await Promise.all(creates)
+    await release()
+    expect(order).toEqual([...times(20).map(() => 'consume 200'), 'create 503', 'create 503'])
+    expect((await other.post(MAIL.quotas, totalQuota(MAIL, 2, 1))).status).toBe(201)
+    expect(await other.terminate()).toBe(0)
+  })
+
   it('is named, with the way to the session that keeps it locked', async () => {
     const release = await locked('SELECT * FROM mail_owner WHERE owner_id = 2 FOR UPDATE')
     try {

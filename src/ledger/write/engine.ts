@@ -563,12 +563,17 @@ export class Engine<Q extends QuotaRow> {
   }
 
   /**
-   * Creates missing lock rows of owners, in a separate transaction, so that it holds no lock out of order.
+   * Creates missing lock rows of owners, in a separate transaction, so that it holds no lock out of order. It takes no
+   * lock of an existing row: another session may keep it, and the whole batch would wait.
    */
   private async ensureOwners(ownerIds: readonly number[]): Promise<void> {
     if (ownerIds.length === 0) return
     const unique = [...new Set(ownerIds)]
-    await this.transactions.write((transaction) => this.store.ensureOwners(transaction, unique))
+    await this.transactions.write(async (transaction) => {
+      const existing = new Set(await this.store.existingOwnerIds(transaction, unique))
+      const missing = unique.filter((ownerId) => !existing.has(ownerId))
+      if (missing.length > 0) await this.store.ensureOwners(transaction, missing)
+    })
     if (this.knownOwners.size > MAX_KNOWN_OWNERS) this.knownOwners.clear()
     for (const ownerId of unique) this.knownOwners.add(ownerId)
   }
