@@ -1,5 +1,6 @@
 import { once } from 'node:events'
 import { type IncomingMessage, request } from 'node:http'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals'
 import type { Caller } from '../src/auth/caller.decorator.js'
 import { ChangeSetService } from '../src/change-set/change-set.service.js'
@@ -56,7 +57,7 @@ onEveryStore('work on change sets', (kind) => {
     }
   }
   const until = async (met: () => Promise<boolean>): Promise<void> => {
-    while (!(await met())) await new Promise((resolve) => setTimeout(resolve, 20))
+    while (!(await met())) await sleep(20)
   }
 
   it('are kept for 90 days, or for 7 if they were never applied', async () => {
@@ -190,6 +191,33 @@ onEveryStore('work on change sets', (kind) => {
       expect(await suite.settled(set.id)).toMatchObject({ state: 'failed', counts: { planned: 3 } })
     })
   })
+
+  if (kind.name !== 'SQLite')
+    it('keep their lease while a step waits for a row that another session keeps locked', async () => {
+      const suite = changeSetSuite(MAIL_API, () => app)
+      const owner = fresh()
+      const { id: quotaId } = await suite.made(suite.total(owner))
+      const set = await suite.madeSet({ account_id: owner }, { update: { total: { add: 1 } } })
+      const runner = app.app.get(DataSource).createQueryRunner()
+      await runner.startTransaction('READ COMMITTED')
+      await runner.query(`SELECT id FROM mail_quota WHERE id = ${quotaId} FOR UPDATE`)
+      const isHeld = async (): Promise<boolean> => {
+        const soon = new Date(app.clock.now() + 4_000).toISOString().replace('T', ' ').slice(0, -1)
+        return (await rowsWhere(`id = ${set.id} AND attempts = 1 AND held_until > '${soon}'`)) === 1
+      }
+      try {
+        expect((await suite.apply(set)).status).toBe(202)
+        for (const seconds of [7, 7, 7, 0]) {
+          for (let tries = 0; tries < 200 && !(await isHeld()); tries += 1) await sleep(20)
+          expect(await isHeld()).toBe(true)
+          app.clock.pass(seconds)
+        }
+      } finally {
+        await runner.rollbackTransaction()
+        await runner.release()
+      }
+      expect(await suite.settled(set.id)).toMatchObject({ state: 'applied', counts: { applied: 1 } })
+    })
 
   it('dropped while their rows are read do not end the file as if it were whole', async () => {
     const suite = changeSetSuite(MAIL_API, () => app)

@@ -13,6 +13,8 @@ import type { RowProblem } from './change-set.view.js'
 import { Preparer, type Dependencies } from './preparer.js'
 
 const EVERY_MS = 1_000
+/** The interval between checks of the leases during a step, in milliseconds. */
+const LOOK_AT_LEASES_MS = LEASE_MS / 10
 /** How long one change set is worked on before those of other principals, in milliseconds. */
 const TURN_MS = 100
 /** The pause after a turn while others use the engine, as a multiple of the turn's duration. */
@@ -136,8 +138,7 @@ export class ChangeSetRunner<Q extends QuotaRow> {
         this.current = task
       }
       do {
-        const { done } = await task.steps.next()
-        if (done === true) {
+        if (await this.step(task)) {
           this.drop(id)
           return
         }
@@ -146,6 +147,25 @@ export class ChangeSetRunner<Q extends QuotaRow> {
       this.drop(id)
       await this.fail(task.leased, error)
     }
+  }
+
+  /**
+   * Runs a step, and keeps the leases meanwhile: it may wait for a row that another session keeps locked.
+   * @returns whether it was the last one
+   */
+  private async step({ steps }: Task): Promise<boolean> {
+    const keeping = setInterval(() => void this.keepLeases(), LOOK_AT_LEASES_MS)
+    try {
+      return (await steps.next()).done === true
+    } finally {
+      clearInterval(keeping)
+    }
+  }
+
+  private async keepLeases(): Promise<void> {
+    for (const task of this.tasks.values())
+      // A lease that cannot be renewed is met by the next write.
+      if (task.leased.due) await this.held(task, async (leased) => leased.keep()).catch(() => undefined)
   }
 
   /** Takes the lease on a change set, unless another instance has it. */
