@@ -189,4 +189,28 @@ onServer('one locked owner', () => {
     expect(Object.keys(ended).sort()).toEqual(['200', '503'])
     expect(await small.terminate()).toBe(0)
   })
+
+  it('keeps nobody waiting for long where it is the row of a caller that brings in new owners', async () => {
+    const groups = `${MAIL.quotas}/groups`
+    const group: number = bodyOf(await instance.post(groups, { name: fresh('all'), default: true })).id
+    const { account_id: _, ...settings } = totalQuota(MAIL, 0, 1_000) as Record<string, unknown>
+    const { id } = bodyOf(await instance.post(MAIL.quotas, { ...settings, group_id: group, per: 'member' }))
+    for (const n of times(20)) expect((await consume(4 + n)).status).toBe(200)
+    expect((await consume(9_000)).status).toBe(200)
+    const release = await locked('SELECT * FROM mail_caller FOR UPDATE')
+    const order: string[] = []
+    const unseen = [9_001, 9_002].map(async (owner) => {
+      // In two transactions.
+      await sleep((owner - 9_000) * 100)
+      order.push(`new ${(await consume(owner)).status}`)
+    })
+    await sleep(500)
+    for (const n of times(20)) order.push(`known ${(await consume(4 + n)).status}`)
+    await Promise.all(unseen)
+    await release()
+    expect(order).toEqual([...times(20).map(() => 'known 200'), 'new 503', 'new 503'])
+    expect((await consume(9_001)).status).toBe(200)
+    expect((await instance.delete(`${MAIL.quotas}/${id}`)).status).toBe(204)
+    expect((await instance.delete(`${groups}/${group}`)).status).toBe(204)
+  })
 })

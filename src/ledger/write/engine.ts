@@ -546,7 +546,7 @@ export class Engine<Q extends QuotaRow> {
     const refused: number[] = []
     for (const [callerId, group] of groupBy([...callers], ([, caller]) => caller)) {
       const unseen = group.map(([ownerId]) => ownerId)
-      const { brought, beyond } = await this.transactions.write(async (transaction) => {
+      const { brought, beyond } = await this.writeRows(async (transaction) => {
         const known = await this.store.broughtSince(transaction, callerId, at - HOUR_MS, at)
         const room = Math.max(0, this.newOwnersPerHour - known)
         // Another batch may have brought some of them in meanwhile.
@@ -562,6 +562,14 @@ export class Engine<Q extends QuotaRow> {
     return refused
   }
 
+  /** Writes rows that a batch needs. A row that another session keeps locked delays it once. @throws RowsLocked */
+  private async writeRows<T>(unit: (transaction: Transaction) => Promise<T>): Promise<T> {
+    return this.transactions.write(async (transaction) => {
+      if (transaction.afterLockTimeout) throw new RowsLocked()
+      return unit(transaction)
+    })
+  }
+
   /**
    * Creates missing lock rows of owners, in a separate transaction, so that it holds no lock out of order. It takes no
    * lock of an existing row: another session may keep it, and the whole batch would wait.
@@ -569,7 +577,7 @@ export class Engine<Q extends QuotaRow> {
   private async ensureOwners(ownerIds: readonly number[]): Promise<void> {
     if (ownerIds.length === 0) return
     const unique = [...new Set(ownerIds)]
-    await this.transactions.write(async (transaction) => {
+    await this.writeRows(async (transaction) => {
       const existing = new Set(await this.store.existingOwnerIds(transaction, unique))
       const missing = unique.filter((ownerId) => !existing.has(ownerId))
       if (missing.length > 0) await this.store.ensureOwners(transaction, missing)
