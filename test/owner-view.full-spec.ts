@@ -121,6 +121,7 @@ describe('the page of a link', () => {
 
   it('is accessible in light and dark, at 360 pixels, with and without content', async () => {
     await fullAccount(72)
+    await service.quota(72, { label: 'l'.repeat(120) })
     const full = await shown(await linkOf(72))
     await full.getByText('As a table').click()
     await expectSound(full)
