@@ -165,6 +165,9 @@ onEveryStore('links of owners', (kind) => {
       bodyOf(200, await consume(owner, 1))
       const [, each] = (await seen(await linked(api, owner))).limits
       expect(each).toMatchObject({ id: expect.any(Number), total: 50, used: 1, remaining: 49 })
+      // Whatever end its count has of its own.
+      bodyOf(200, await app.put(`${api.quotas}/${each.id}`, { expire_at: '2099-01-01T00:00:00Z' }))
+      expect((await seen(await linked(api, owner))).limits).toMatchObject([{}, { id: each.id, expire_at: END }])
     })
 
     it('do not open once expired, at the very millisecond', async () => {

@@ -1,7 +1,7 @@
 import type { CapCount } from '../../domain/cap.js'
 import type { Allocation } from '../../domain/draw-down.js'
 import { shownId, shownOverrides } from '../../domain/follow.js'
-import { type CapMode, type Per, type QuotaState, remaining, type Status, statusAt } from '../../domain/quota.js'
+import { type CapMode, endOf, type Per, type QuotaState, remaining, type Status, statusAt } from '../../domain/quota.js'
 import { nextRefill } from '../../domain/refill.js'
 import { type SettingName, type SettingsView, settingsView } from '../../domain/settings.js'
 import { nameOf } from '../../common/principal-name.js'
@@ -217,7 +217,7 @@ export function ownerLimitView(quota: QuotaState, left: number): OwnerLimitView 
     used: isShared ? null : used,
     remaining: isShared ? Math.min(unused, left) : unused,
     refills_at,
-    expire_at: timeOrNull(quota.expireAt),
+    expire_at: timeOrNull(endOf(quota)),
   }
 }
 
