@@ -2233,7 +2233,7 @@ export interface components {
              * @description Makes it a quota of this group instead of an owner's.
              * @example 5
              */
-            group_id?: number;
+            group_id?: number | null;
             /**
              * @description With `group_id` only. `group`: all members share one count. `member`: each member has a count of its own. Default: `group`.
              * @example group
@@ -2324,7 +2324,7 @@ export interface components {
              * @description Makes it a quota of this group instead of an owner's.
              * @example 5
              */
-            group_id?: number;
+            group_id?: number | null;
             /**
              * @description With `group_id` only. `group`: all members share one count. `member`: each member has a count of its own. Default: `group`.
              * @example group

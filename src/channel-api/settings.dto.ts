@@ -195,8 +195,8 @@ export abstract class NewSettingsFields {
   thresholds?: number[] | null
 
   /** Makes it a quota of this group instead of an owner's. */
-  @IdField({ optional: true, example: 5 })
-  group_id?: number
+  @IdField({ ...absent, example: 5 })
+  group_id?: number | null
 
   /** With `group_id` only. `group`: all members share one count. `member`: each member has a count of its own. Default: `group`. */
   @ChoiceField(PERS, { ...absent, example: 'group' })
@@ -227,8 +227,8 @@ export function placeViolations(dto: NewSettingsFields, field: string, others: r
   const sent = dto as unknown as Readonly<Record<string, unknown>>
   const violations: FieldError[] = []
   const [owner, group] = [sent[field], dto.group_id]
-  const none = owner === undefined && group === undefined
-  // A null is a mistake of its own field alone.
+  const none = owner === undefined && group == null
+  // A null owner is a mistake of its own field alone.
   if (none || (owner != null && group != null)) {
     const message = `exactly one of ${field} and group_id must be given`
     violations.push({ field, message }, { field: 'group_id', message })
@@ -248,7 +248,7 @@ export function placeViolations(dto: NewSettingsFields, field: string, others: r
 
 /** Returns the group of a valid create; undefined for an owner's quota. */
 export function placeOf({ group_id: groupId, per }: NewSettingsFields): GroupPlace | undefined {
-  return groupId === undefined ? undefined : { groupId, per: per ?? 'group' }
+  return groupId == null ? undefined : { groupId, per: per ?? 'group' }
 }
 
 /**

@@ -191,6 +191,10 @@ export function createContract(suite: QuotaSuite): void {
         quota_type: 'is required: must be one of 1 (total), 2 (cycle), 3 (rolling)',
         total: 'is required: must be an integer from 0 to 1000000000000',
       })
+      expect(brokenFields(await create(total(1, { [api.owner]: undefined, group_id: null })))).toEqual({
+        [api.owner]: one,
+        group_id: one,
+      })
       expect(brokenFields(await create({ [api.owner]: 1, quota_type: 1, total: 1 }))).toEqual({
         expire_at: 'is required for quota_type 1 (total)',
       })
@@ -205,6 +209,11 @@ export function createContract(suite: QuotaSuite): void {
         cycle_unit: 'is required for quota_type 2 (cycle)',
         cycle_reset_at: 'is required for quota_type 2 (cycle)',
       })
+    })
+
+    it('takes null for the fields of a group, as the record shows them', async () => {
+      const nothing = { group_id: null, per: null }
+      expect(await made(total(fresh(), nothing))).toMatchObject(nothing)
     })
 
     it('refuses what a total quota excludes', async () => {
