@@ -383,6 +383,11 @@ describe('the console', () => {
         ],
       )
       expect(await rows.nth(1).locator('time').getAttribute('title')).toBe('2027-01-31 05:00:00 UTC')
+      // A name that does not break is no wider than the screen.
+      const far = await service.quota(24, { cycle_time_zone: 'America/Argentina/ComodRivadavia' })
+      const other = await open(service, `/mail/quotas/${far}`)
+      await expectText(other, 'Next resets', 'ComodRivadavia')
+      await expectSoundAt(other, { width: 360, height: 800 }, 'dark')
     })
 
     it('show their changes as differences, and undo one', async () => {
