@@ -135,6 +135,30 @@ export function countContract(api: ChannelApi, app: () => TestApp): void {
       ])
     })
 
+    it('is read together with its owner’s quotas and shared ones, beside acts that draw on all', async () => {
+      const group = await made()
+      await each(group, { total: 300 })
+      await quota({ group_id: group, total: 300 })
+      const owner = await member(group)
+      await quota({ [api.owner]: owner, total: 400 })
+      let isOver = false
+      const acts = async (): Promise<void> => {
+        while (!isOver) {
+          const { id } = await used(owner, 1_000)
+          bodyOf(200, await app().post(`${api.usage}/${id}/refund`, { amount: 1_000 }, { key: `back-${fresh()}` }))
+        }
+      }
+      const acting = acts()
+      const seen = new Set<number>()
+      for (let times = 0; times < 150; times += 1) {
+        seen.add((await check(owner, 1)).remaining)
+        seen.add((await summary(owner)).available)
+      }
+      isOver = true
+      await acting
+      expect([...seen].filter((left) => left !== 0 && left !== 1_000)).toEqual([])
+    })
+
     it('follows an edit at once, by decisions and reads of it', async () => {
       const group = await made()
       const followed = await each(group, { thresholds: [50] })

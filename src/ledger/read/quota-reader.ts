@@ -82,6 +82,14 @@ interface OwnerNow<Q> {
   refills: { readonly limit: number; readonly read: Promise<Refills> } | undefined
 }
 
+/** Owners of one statement. */
+interface OwnersNow<Q> {
+  readonly at: Instant
+  readonly byOwner: Map<number, OwnerNow<Q>>
+  /** The version of the chains of groups. */
+  readonly version: number
+}
+
 /** An owner's quotas, rolled. */
 interface RolledOwner<Q extends QuotaRow> {
   readonly now: OwnerNow<Q>
@@ -203,7 +211,7 @@ export class QuotaReader<Q extends QuotaRow> {
    */
   async summaryOfGroup(chain: readonly number[]): Promise<Omit<SummaryWithCaps, 'group_id'>> {
     const now = this.clock.now()
-    const ofGroups = await this.quotasOfGroups(now, chain)
+    const ofGroups = await this.quotasOfGroups(this.checks, now, chain)
     const groups = chain.map((groupId) => ofGroups.get(groupId) ?? [])
     for (const quota of groups.flat()) roll(quota, now)
     const own = inForce([groups[0] ?? []], now)
@@ -317,13 +325,30 @@ export class QuotaReader<Q extends QuotaRow> {
     return { now, groupId, own, limits: inForce([own, ...groups], at) }
   }
 
-  /** The active quotas of owners with the groups of these, then for those in groups the quotas of the groups. */
+  /**
+   * The active quotas of owners, for those in groups with the quotas of the groups. These take several statements, and
+   * so a snapshot: an act that draws on both is seen wholly or not at all.
+   */
   private async readOwners(ownerIds: readonly number[]): Promise<OwnerNow<Q>[]> {
+    const { byOwner } = await this.readOwn(this.checks, ownerIds)
+    const members = ownerIds.filter((ownerId) => byOwner.get(ownerId)?.groupId !== null)
+    if (members.length > 0)
+      await this.transactions.snapshot(async (transaction) => {
+        const reads: Reads = { dialect: transaction.dialect, read: async (unit) => unit(transaction) }
+        const again = await this.readOwn(reads, members)
+        await this.readGroups(reads, again)
+        for (const [ownerId, owner] of again.byOwner) byOwner.set(ownerId, owner)
+      })
+    return [...byOwner.values()]
+  }
+
+  /** The active quotas of owners, and their groups, without what these have. */
+  private async readOwn(reads: Reads, ownerIds: readonly number[]): Promise<OwnersNow<Q>> {
     const { owner, gate, quota } = this.store
     const at = this.clock.now()
     const nothing = quota.nulls
     const active = this.activeOf(ownerIds, 'NULL AS owner_read, NULL AS group_read, NULL AS version_read, ')
-    const found = await readRows(this.checks, this.store, at, {
+    const found = await readRows(reads, this.store, at, {
       sql:
         `${active.sql} UNION ALL SELECT ${owner.column('ownerId')}, ${owner.column('groupId')}, NULL, ${nothing} FROM ${owner.readByKey(this.transactions.dialect)} ` +
         `WHERE ${owner.column('ownerId')} IN (${placeholders(ownerIds)}) AND ${owner.column('groupId')} IS NOT NULL ` +
@@ -346,20 +371,19 @@ export class QuotaReader<Q extends QuotaRow> {
       })
     }
     for (const { quota: one } of found) if (one !== undefined) byOwner.get(one.ownerId)?.quotas.push(one)
-    const members = [...byOwner].filter(([, { groupId }]) => groupId !== null)
-    if (members.length > 0) await this.readGroups(at, new Map(members), version)
-    return [...byOwner.values()]
+    return { at, byOwner, version }
   }
 
-  private async readGroups(at: Instant, members: ReadonlyMap<number, OwnerNow<Q>>, version: number): Promise<void> {
+  private async readGroups(reads: Reads, { at, byOwner: members, version }: OwnersNow<Q>): Promise<void> {
     const chains = new Map<number, readonly number[]>()
-    await this.checks.read(async (transaction) => {
+    await reads.read(async (transaction) => {
       for (const { groupId } of members.values())
         if (groupId !== null && !chains.has(groupId))
           chains.set(groupId, await this.chains.of(transaction, groupId, version))
     })
-    const ofGroups = await this.quotasOfGroups(at, [...new Set([...chains.values()].flat())])
+    const ofGroups = await this.quotasOfGroups(reads, at, [...new Set([...chains.values()].flat())])
     const counts = await this.countsOf(
+      reads,
       at,
       new Map([...members].map(([ownerId, { groupId }]) => [ownerId, chains.get(groupId ?? 0) ?? []])),
       [...ofGroups.values()].flat(),
@@ -372,6 +396,7 @@ export class QuotaReader<Q extends QuotaRow> {
 
   /** The counts of those active quotas of groups that owners follow by their chains, by owner. */
   private async countsOf(
+    reads: Reads,
     at: Instant,
     chains: ReadonlyMap<number, readonly number[]>,
     ofGroups: readonly Q[],
@@ -379,13 +404,13 @@ export class QuotaReader<Q extends QuotaRow> {
     const wanted = countsWanted(chains, followedByGroup(ofGroups), [])
     if (wanted.length === 0) return new Map()
     const { sql, values = [] } = this.store.countsOf(this.transactions.dialect, wanted)
-    return groupBy(await readQuotas(this.checks, this.store, at, { sql, values }), ({ ownerId }) => ownerId)
+    return groupBy(await readQuotas(reads, this.store, at, { sql, values }), ({ ownerId }) => ownerId)
   }
 
   /** The active quotas of groups, by group. */
-  private async quotasOfGroups(at: Instant, groupIds: readonly number[]): Promise<Map<number, Q[]>> {
+  private async quotasOfGroups(reads: Reads, at: Instant, groupIds: readonly number[]): Promise<Map<number, Q[]>> {
     if (groupIds.length === 0) return new Map()
-    const quotas = await readQuotas(this.checks, this.store, at, this.activeOf(groupIds.map(groupOwner)))
+    const quotas = await readQuotas(reads, this.store, at, this.activeOf(groupIds.map(groupOwner)))
     return groupBy(quotas, ({ groupId }) => groupId ?? 0)
   }
 
