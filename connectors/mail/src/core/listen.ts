@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { unlink } from 'node:fs/promises'
+import { lstat, unlink } from 'node:fs/promises'
 import { connect, createServer, type Server, type Socket } from 'node:net'
 import type { Desk } from './desk.js'
 import type { Log } from './log.js'
@@ -148,8 +148,14 @@ export async function listenOn(server: Server, address: Address): Promise<void> 
   await once(server, 'listening')
 }
 
-/** Removes the socket of an earlier process, which would prevent listening. */
+/**
+ * Removes the socket of an earlier process, which would prevent listening.
+ * @throws Error if somebody listens on it, or if it is no socket
+ */
 async function removeStale(path: string): Promise<void> {
+  const found = await lstat(path).catch(() => undefined)
+  if (found === undefined) return
+  if (!found.isSocket()) throw new Error(`${path} is no socket: it stays`)
   const socket = connect(path)
   try {
     await once(socket, 'connect')
