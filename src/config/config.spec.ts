@@ -258,6 +258,8 @@ describe('loadConfig', () => {
     ['an address with a query', { PUBLIC_URL: 'https://quota.example/?a' }, /^PUBLIC_URL must be/],
     ['an address with a fragment', { PUBLIC_URL: 'https://quota.example/#' }, /^PUBLIC_URL must be/],
     ['an address with a user', { PUBLIC_URL: 'https://a:b@quota.example' }, /^PUBLIC_URL must be/],
+    ['an address with a password', { PUBLIC_URL: 'https://:b@quota.example' }, /^PUBLIC_URL must be/],
+    ['an address with a blank', { PUBLIC_URL: 'https://quota.example/ a' }, /^PUBLIC_URL must be/],
     ['a frame that is no origin', { VIEW_FRAME_ANCESTORS: '*' }, /^VIEW_FRAME_ANCESTORS: "\*" is no origin/],
   ])('does not accept %s, and shows no secret', (_what, env, mistake) => {
     expect(mistakes(env)).toEqual([expect.stringMatching(mistake)])
@@ -400,7 +402,7 @@ describe('variables that name files', () => {
     const absent = join(folder, 'absent')
     const cases: [NodeJS.ProcessEnv, RegExp][] = [
       [{ DATABASE_URL_FILE: absent }, /^DATABASE_URL_FILE cannot be read: ENOENT.*absent/],
-      [{ DATABASE_URL_FILE: folder }, /^DATABASE_URL_FILE cannot be read: EISDIR/],
+      [{ DATABASE_URL_FILE: folder }, /^DATABASE_URL_FILE cannot be read: .* is not a regular file$/],
       [{ DATABASE_URL_FILE: file('empty', ' \n') }, /^DATABASE_URL_FILE: .*empty is empty$/],
       [{ DATABASE_URL_FILE: file('other', 'hush\n') }, /^DATABASE_URL_FILE must be mysql:/],
       [
@@ -640,8 +642,15 @@ describe('AUTH_TOKENS_FILE', () => {
     const pipe = join(folder, 'pipe')
     execFileSync('mkfifo', [pipe])
     for (const path of [folder, pipe])
-      for (const name of ['AUTH_TOKENS_FILE', 'WEBHOOKS_FILE'])
-        expect(mistakes({ [name]: path })).toEqual([`${name} cannot be read: ${path} is not a regular file`])
+      for (const name of ['AUTH_TOKENS_FILE', 'WEBHOOKS_FILE', 'DATABASE_URL_FILE', 'LINK_SECRET_FILE'])
+        expect(mistakes({ ...PRODUCTION, [name]: path })).toContain(
+          `${name} cannot be read: ${path} is not a regular file`,
+        )
+  })
+
+  it('holds each secret of links on a line of its own', () => {
+    const { linkSecret } = loadConfig({ ...PRODUCTION, LINK_SECRET_FILE: file(`${DIGEST}\n${OTHER}\n`) })
+    expect(linkSecret).toEqual([DIGEST, OTHER])
   })
 
   it('is refused together with AUTH_TOKENS', () => {

@@ -1,5 +1,4 @@
 import { X509Certificate } from 'node:crypto'
-import { readFileSync } from 'node:fs'
 import { isIP } from 'node:net'
 import { type OidcConfig, readOidc } from './oidc.js'
 import { readRegularSync } from './regular-file.js'
@@ -129,7 +128,7 @@ class Reader {
   /** The content of a file, without surrounding blanks. */
   content(name: string, path: string): string | undefined {
     try {
-      const text = readFileSync(path, 'utf8').trim()
+      const text = readRegularSync(path).trim()
       if (text !== '') return text
       this.mistakes.push(`${name}: ${path} is empty`)
     } catch (error) {
@@ -446,7 +445,7 @@ function readLinkSecret(read: Reader, name: string): readonly string[] {
   const isInFile = read.text(file) !== undefined
   if (own !== undefined && isInFile) read.mistakes.push(`${name} and ${file} are both set: set only one of them`)
   const text = own ?? read.file(file)
-  const secrets = text?.split(',').map((secret) => secret.trim()) ?? []
+  const secrets = text?.split(/[,\n]/).map((secret) => secret.trim()) ?? []
   if (secrets.length > MAX_SECRETS) read.mistakes.push(`${name} must be one secret, or two separated by a comma`)
   if (secrets.some((secret) => secret.length < MIN_SECRET_LENGTH))
     read.mistakes.push(`${name}: each secret must have at least ${MIN_SECRET_LENGTH} characters`)
@@ -457,7 +456,7 @@ function readLinkSecret(read: Reader, name: string): readonly string[] {
 function readPublicUrl(read: Reader, name: string): string | undefined {
   const text = read.text(name)
   if (text === undefined) return undefined
-  const isAddress = isHttpUrl(text) && /^[^?#]+$/.test(text) && new URL(text).username === ''
+  const isAddress = isHttpUrl(text) && /^[^?#@\s]+$/.test(text)
   if (!isAddress)
     read.mistakes.push(
       `${name} must be the URL of this service without query and fragment, like https://quota.example.com`,
