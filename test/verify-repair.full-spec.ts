@@ -2,6 +2,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { DataSource } from 'typeorm'
 import { channelToken } from '../src/channel-api/ledger.module.js'
 import { instantToStore } from '../src/database/column.js'
+import { EventSequencer } from '../src/ledger/feed/event-sequencer.js'
 import { FOLD_LAG_MS, firstIdAt } from '../src/ledger/rows/act-id.js'
 import { Upkeep } from '../src/ledger/upkeep/upkeep.js'
 import { LAZY_MS } from '../src/ledger/totals/totals-updater.js'
@@ -253,6 +254,16 @@ onEveryStore('verify --repair', (kind) => {
       ['mail counters', 'left'],
     ])
     expect(await usedOf(id)).toBe(35)
+  })
+
+  it('replaces an unreadable window by an empty one, and takes that for no reset by hand', async () => {
+    const cap = { account_id: owner, quota_type: 3, total: 10, window_seconds: 3_600, cap: 'enforce' }
+    const { id } = bodyOf(201, await app.post(MAIL_API.quotas, cap))
+    await app.app.get<EventSequencer<never>>(channelToken(MAIL, EventSequencer)).number()
+    app.clock.pass(60)
+    await sql("UPDATE mail_quota SET window_counts = 'rubbish' WHERE id = ?", [id])
+    expect(await repair()).toEqual([[expect.stringContaining('found unreadable window_counts'), 'mended']])
+    expect(await lines()).toEqual([])
   })
 
   it('compares hours with days, and rebuilds both', async () => {

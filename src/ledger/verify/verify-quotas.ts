@@ -398,6 +398,8 @@ export class QuotaCheck<Q extends QuotaRow> implements check.Check {
   private setTo(quota: StoredQuota, values: Partial<Counters & Pick<QuotaRow, 'holdDueAt' | 'window'>>): check.Mend {
     const codec = this.store.quota
     const names = Object.keys(values) as (keyof typeof values)[]
+    // Without this, a repair to 0 would look like a reset by hand, by a token with the name of this actor.
+    const replaced = 'window' in values && quota.window === undefined ? { mended: 'window_counts: unreadable' } : {}
     const told = ({ used, reserved, holdDueAt }: Partial<StoredQuota>): check.Mended['before'] =>
       'holdDueAt' in values
         ? { hold_due_at: holdDueAt == null ? null : formatInstant(holdDueAt) }
@@ -407,7 +409,7 @@ export class QuotaCheck<Q extends QuotaRow> implements check.Check {
         `UPDATE ${codec.table} SET ${names.map((name) => `${codec.column(name)} = ?`).join(', ')} WHERE ${codec.column('id')} = ?`,
         [...names.map((name) => codec.bind(name, values[name])), quota.id],
       )
-      return [{ quotaId: quota.id, before: told(quota), after: told({ ...quota, ...values }) }]
+      return [{ quotaId: quota.id, before: { ...told(quota), ...replaced }, after: told({ ...quota, ...values }) }]
     }
   }
 

@@ -52,7 +52,8 @@ export class RecordedChanges {
   add({ action, actor, at, before, after }: Pick<ChangeRow, 'action' | 'actor' | 'at' | 'before' | 'after'>): void {
     const [was, is] = [parsed(before), parsed(after)]
     const grew = (name: string): boolean => Number(is[name]) > Number(was[name])
-    const repair = action === 'reset' && actor === VERIFY && (is['used'] !== 0 || is['reserved'] !== 0)
+    const isRepair = is['used'] !== 0 || is['reserved'] !== 0 || 'mended' in was
+    const repair = action === 'reset' && actor === VERIFY && isRepair
     if (action === 'create') this.values.set('deleted_at', null).set('opening_used', amountIn(is['used']))
     this.created ||= action === 'create'
     if (action !== 'reset') this.edits += 1
