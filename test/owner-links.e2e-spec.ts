@@ -3,6 +3,7 @@ import { connect } from 'node:net'
 import { setImmediate as turn } from 'node:timers/promises'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals'
 import type { Response } from 'supertest'
+import { DataSource } from 'typeorm'
 import { Admission } from '../src/http/admission.js'
 import { TestApp } from './support/app.js'
 import { type ChannelApi, MAIL_API, otherThan, SMS_API } from './support/channel-api.js'
@@ -203,6 +204,19 @@ onEveryStore('links of owners', (kind) => {
       const later = await linked(api, owner, {}, again)
       await seen(later)
       await again.stop()
+    })
+
+    it.each(['consume', 'revoke'])('stay revoked if the lock row is lost, and made again by a %s', async (how) => {
+      const owner = fresh()
+      await own(owner, {})
+      const first = await linked(api, owner)
+      await revoke(api, owner)
+      const second = await linked(api, owner)
+      await revoke(api, owner)
+      await app.app.get(DataSource).query(`DELETE FROM ${api.channel}_owner WHERE owner_id = ${owner}`)
+      await (how === 'revoke' ? revoke(api, owner) : consume(owner, 1))
+      expect([await shut(first), await shut(second)]).toEqual([SHUT, SHUT])
+      await seen(await linked(api, owner))
     })
 
     it('leave an owner without quotas out of the list of owners, also once revoked', async () => {

@@ -266,6 +266,16 @@ onEveryStore('verify --repair', (kind) => {
     expect(await lines()).toEqual([])
   })
 
+  it('creates a lock row, and leaves the membership that was lost with it to a person', async () => {
+    await quota()
+    await sql('DELETE FROM mail_owner WHERE owner_id = ?', [owner])
+    expect(await repair()).toEqual([[expect.stringMatching(/^mail owner_row: .*found none/), 'left']])
+    const [row] = await sql('SELECT link_generation FROM mail_owner WHERE owner_id = ?', [owner])
+    // One in which no link can have been made.
+    expect(Number(row?.['link_generation'])).toBeGreaterThan(1_000)
+    expect(await lines()).toEqual([])
+  })
+
   it('compares hours with days, and rebuilds both', async () => {
     await quota()
     await consume(30)

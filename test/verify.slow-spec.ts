@@ -111,7 +111,9 @@ const DAMAGES: Damage[] = [
   { damage: 'reserved is too low', rules: ['counters'], repaired: true, ...ofQuota('total', { reserved: '0' }) },
   { damage: 'hold_due_at is missing', rules: ['hold_due'], repaired: true, ...ofQuota('total', { hold_due_at: 'NULL' }) },
   { damage: 'hold_due_at is after the hold', rules: ['hold_due'], repaired: true, ...ofQuota('total', { hold_due_at: FUTURE }) },
-  { damage: 'the lock row is missing', rules: ['owner_row'], repaired: true, table: 'owner', where: 'owner_id = ?', of: 'owner' },
+
+  // Created again, without the group that it named.
+  { damage: 'the lock row is missing', rules: ['owner_row'], table: 'owner', where: 'owner_id = ?', of: 'owner' },
 
   // Named: counters, settings, thresholds and events of a quota.
   { damage: 'used is too high', rules: ['counters'], ...ofQuota('total', { used: 'used + 5' }) },
@@ -442,7 +444,10 @@ onEveryStore('verify', (kind) => {
       expect(rows).not.toEqual([])
       if (set === undefined) {
         await sql(`DELETE FROM ${table} WHERE ${where}`, [value])
-        return async () => insert(table, rows)
+        return async () => {
+          await sql(`DELETE FROM ${table} WHERE ${where}`, [value])
+          await insert(table, rows)
+        }
       }
       const assignments = Object.entries(set).map(([column, to]) => `${column} = ${to}`)
       await sql(`UPDATE ${table} SET ${assignments.join()} WHERE ${where}`, [value])

@@ -1,3 +1,4 @@
+import { randomInt } from 'node:crypto'
 import type { DataSource } from 'typeorm'
 import { TimeSlice } from '../../common/time-slice.js'
 import { bytesToStore, idFromStore } from '../../database/bytes.js'
@@ -52,6 +53,9 @@ import {
 
 /** The index of an owner's live quotas. */
 export const LIVE_OF_OWNER = ['ownerId', 'deletedAt', 'state', 'id'] as const
+
+/** Generations of links that no number of revocations reaches. */
+const UNUSED_GENERATIONS = [2 ** 32, 2 ** 48] as const
 
 /** The index of an owner's holds. */
 export const HOLDS_OF_OWNER = ['ownerId', 'expiresAt'] as const
@@ -191,7 +195,8 @@ export class LedgerStore<Q extends QuotaRow> {
   }
 
   /**
-   * Creates missing lock rows of the owners. It has no other effect.
+   * Creates missing lock rows of the owners. It has no other effect. An owner with quotas has lost its row, and with it
+   * its generation of links: the new one is none in which a link can have been made, so revoked links stay shut.
    * @param broughtBy the principal that brings them in through the default group
    */
   async ensureOwners(
@@ -200,7 +205,9 @@ export class LedgerStore<Q extends QuotaRow> {
     broughtBy?: { readonly callerId: string; readonly at: Instant },
   ): Promise<void> {
     const { owner } = this
-    const [id, by, at] = [owner.column('ownerId'), owner.column('broughtBy'), owner.column('broughtAt')]
+    const names = (['ownerId', 'broughtBy', 'broughtAt', 'linkGeneration'] as const).map((name) => owner.column(name))
+    const [id] = names
+    const lost = new Set(await this.ownersWithQuotas(transaction, ownerIds))
     const brought =
       broughtBy === undefined ? [null, null] : [storedName(broughtBy.callerId), owner.bind('broughtAt', broughtBy.at)]
     // An upsert and not INSERT IGNORE, which takes a shared lock that two instances cannot both upgrade to an exclusive
@@ -208,8 +215,10 @@ export class LedgerStore<Q extends QuotaRow> {
     const conflict =
       transaction.dialect === 'mysql' ? `ON DUPLICATE KEY UPDATE ${id} = ${id}` : `ON CONFLICT (${id}) DO NOTHING`
     await transaction.execute(
-      `INSERT INTO ${owner.table} (${id}, ${by}, ${at}) VALUES ${ownerIds.map(() => '(?, ?, ?)').join(', ')} ${conflict}`,
-      [...ownerIds].sort((a, b) => a - b).flatMap((ownerId) => [ownerId, ...brought]),
+      `INSERT INTO ${owner.table} (${names.join(', ')}) VALUES ${ownerIds.map(() => '(?, ?, ?, ?)').join(', ')} ${conflict}`,
+      [...ownerIds]
+        .sort((a, b) => a - b)
+        .flatMap((ownerId) => [ownerId, ...brought, lost.has(ownerId) ? randomInt(...UNUSED_GENERATIONS) : 0]),
     )
   }
 

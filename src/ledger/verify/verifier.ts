@@ -134,7 +134,7 @@ export class Verifier<Q extends QuotaRow> {
       if (lockRow !== undefined)
         await this.transactions.write(async (transaction) => this.store.ensureOwners(transaction, [ownerId]))
       const done = await this.transactions.write(async (transaction) => this.mend(transaction, ownerId, requestId))
-      return lockRow === undefined ? done : done.set(nameOf(lockRow), 'mended')
+      return lockRow === undefined ? done : done.set(nameOf(lockRow), lockRow.remains === true ? 'left' : 'mended')
     } catch (error) {
       if (!(error instanceof StoreUnavailable) || error.fault !== 'conflict') throw error
       return undefined

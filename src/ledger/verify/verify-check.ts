@@ -12,7 +12,8 @@ export const RULES = {
   counters: '--repair raises both, and never lowers them',
   totals: '--repair rebuilds hours and days since `begins_at`, unless totals and counter both show more than the acts',
   hold_due: '--repair',
-  owner_row: '--repair; the next write creates it, too',
+  owner_row:
+    '--repair or the next write creates it, and ends all links; add the owner to its group again (see changes `members`)',
   watermark: 'stop all instances, correct the clock, run the printed UPDATE, start, --repair',
   version: 'look for a missing change, or for who wrote to the quota',
   settings: 'find out what wrote to the quota, then set the expected value',

@@ -165,6 +165,7 @@ export class QuotaCheck<Q extends QuotaRow> implements check.Check {
 
   /** Finds owners without a lock row. */
   private async owners(transaction: Transaction, ownerIds: readonly number[]): Promise<check.Finding[]> {
+    const { owner, change } = this.store
     const standing = new Set(await this.store.existingOwnerIds(transaction, ownerIds))
     return ownerIds
       .filter((ownerId) => !standing.has(ownerId))
@@ -173,10 +174,11 @@ export class QuotaCheck<Q extends QuotaRow> implements check.Check {
         ownerId,
         where: `owner ${ownerId}`,
         expected: 'a row to be locked',
-        found: 'none',
-        show: check.showing(this.store.owner, 'ownerId', ownerId),
+        found: ownerId < 0 ? 'none' : 'none, so its membership of a group is lost',
+        show: `${check.showing(owner, 'ownerId', ownerId)}${ownerId < 0 ? '' : ` ${check.showing(change, 'action', "'members'")}`}`,
         // Created before the lock is taken.
         mend: async () => Promise.resolve([]),
+        remains: ownerId > 0,
       }))
   }
 
