@@ -276,6 +276,59 @@ onEveryStore('verify --repair', (kind) => {
     expect(await lines()).toEqual([])
   })
 
+  describe('totals of what a group paid', () => {
+    let group: number
+    let shared: number
+    let right: unknown
+
+    const ofShared = async (): Promise<unknown> =>
+      sql(
+        'SELECT owner_id, step, began_at, quota_id, charged, refunded FROM mail_usage_total WHERE charged > 0 ORDER BY owner_id, step, began_at, quota_id',
+      )
+
+    beforeEach(async () => {
+      const terms = { quota_type: 1, total: TOTAL, expire_at: app.clock.after(DAY) }
+      group = bodyOf(201, await app.post(`${MAIL_API.quotas}/groups`, { name: `g${owner}` })).id
+      shared = bodyOf(201, await app.post(MAIL_API.quotas, { group_id: group, per: 'group', ...terms })).id
+      bodyOf(200, await app.post(`${MAIL_API.quotas}/groups/${group}/members`, { account_ids: [owner] }))
+      const refunded = await consume(100)
+      bodyOf(200, await app.post(`${MAIL_API.usage}/${refunded.id}/refund`, { amount: 5 }, { key: `k${fresh()}` }))
+      await fold()
+      await consume(10)
+      await fold()
+      await consume(1)
+      right = await ofShared()
+      expect(await lines()).toEqual([])
+    })
+
+    afterEach(async () => {
+      await sql('DELETE FROM mail_allocation WHERE quota_id = ?', [shared])
+      for (const table of ['act', 'hold', 'change', 'event', 'usage_total', 'owner'])
+        await sql(`DELETE FROM mail_${table} WHERE owner_id = ?`, [-group])
+      await sql('DELETE FROM mail_quota WHERE id = ?', [shared])
+      await sql('DELETE FROM mail_group WHERE id = ?', [group])
+    })
+
+    it('are rebuilt for the members, too', async () => {
+      await sql('DELETE FROM mail_usage_total WHERE quota_id = ?', [shared])
+      await repair()
+      expect(await ofShared()).toEqual(right)
+      expect(await lines()).toEqual([])
+    })
+
+    it('are not taken away from the whole channel if those of a member are lost', async () => {
+      await sql('DELETE FROM mail_usage_total WHERE quota_id = ? AND owner_id > 0', [shared])
+      const outcomes = await repair()
+      expect([...new Set(outcomes.map(([, outcome]) => outcome))]).toEqual(['left'])
+      expect(outcomes.map(([line]) => line).join()).toMatch(/of members: .*that groups paid: charged 110, refunded 5/)
+      // As the page says.
+      await sql('DELETE FROM mail_usage_total WHERE quota_id = ?', [shared])
+      await repair()
+      expect(await ofShared()).toEqual(right)
+      expect(await lines()).toEqual([])
+    })
+  })
+
   it('compares hours with days, and rebuilds both', async () => {
     await quota()
     await consume(30)

@@ -1,6 +1,6 @@
 import { AFTER_EVERY_ID, bytesToStore, idFromStore } from '../../database/bytes.js'
 import { instantFromStore } from '../../database/column.js'
-import { placeholders, type RawRow } from '../../database/row-codec.js'
+import { chunks, placeholders, type RawRow } from '../../database/row-codec.js'
 import type { Transaction } from '../../database/transaction-runner.js'
 import { formatInstant, type Instant } from '../../common/instant.js'
 import { capsOf } from '../rows/counted-caps.js'
@@ -17,12 +17,17 @@ const ACTS = 20_000
 /** The number of operations that one statement reads with their acts. */
 const OPERATIONS = 500
 
+/** The maximum number of owners in one statement. */
+const OWNERS = 1_000
+
 /** A quota with its owner. */
 export interface OwnedQuota {
   readonly quotaId: number
   readonly ownerId: number
   /** Is it a cap, which counts all consumption of its owner? */
   readonly byCap: boolean
+  /** Does it, a group's, pay for its members, in whose totals that is, too? */
+  readonly ofMembers?: boolean
 }
 
 /** A day on which the totals of the hours differ from the total of the day, for one quota and cycle. */
@@ -47,6 +52,7 @@ export class TotalsRebuild<Q extends QuotaRow> {
 
   /**
    * The charges of acts to a quota, summed by hour or smaller units.
+   * @param quota with `ofMembers`, each charge is also one of the member
    * @param from only acts at or after this instant; the beginning of an hour
    * @param last only acts up to this id; undefined: all
    */
@@ -59,20 +65,25 @@ export class TotalsRebuild<Q extends QuotaRow> {
   }
 
   /**
-   * Replaces the totals of a quota by the sums of the acts up to the watermark, for the days that can be rebuilt. The
-   * caller must hold the owner's lock, or know that no act up to the watermark can be added.
+   * Replaces the totals of a quota by the sums of the acts up to the watermark, for the days that can be rebuilt; if a
+   * group's paid for members, also theirs. The caller must hold the owner's lock, or know that no act up to the
+   * watermark can be added.
    * @param state the progress of upkeep, locked
    * @param now hours whose retention has ended by now are not rebuilt
    */
   async make(transaction: Transaction, quota: OwnedQuota, state: LedgerStateRow, now: Instant): Promise<void> {
     const { usageTotal } = this.store
     const from = wholeFrom(state)
-    await transaction.execute(
-      `DELETE FROM ${usageTotal.table} WHERE ${usageTotal.column('ownerId')} = ? AND ${usageTotal.column('quotaId')} = ? ` +
-        `AND ${usageTotal.column('step')} IN ('day', 'hour') AND ${usageTotal.column('beganAt')} >= ?`,
-      [quota.ownerId, quota.quotaId, usageTotal.bind('beganAt', from)],
-    )
-    const rows = summed(await this.charges(transaction, quota, from, state.foldedTo))
+    const ofMembers = quota.ownerId < 0 && !quota.byCap
+    const charges = await this.charges(transaction, { ...quota, ofMembers }, from, state.foldedTo)
+    for (const ownerIds of chunks([...new Set([quota.ownerId, ...charges.map(({ ownerId }) => ownerId)])], OWNERS))
+      await transaction.execute(
+        `DELETE FROM ${usageTotal.table} WHERE ${usageTotal.column('ownerId')} IN (${placeholders(ownerIds)}) ` +
+          `AND ${usageTotal.column('quotaId')} = ? ` +
+          `AND ${usageTotal.column('step')} IN ('day', 'hour') AND ${usageTotal.column('beganAt')} >= ?`,
+        [...ownerIds, quota.quotaId, usageTotal.bind('beganAt', from)],
+      )
+    const rows = summed(charges)
     await this.totals.add(
       transaction,
       rows.filter(({ step, beganAt }) => step === 'day' || beganAt >= oldestKept(now)),
@@ -132,7 +143,7 @@ export class TotalsRebuild<Q extends QuotaRow> {
 
   private async plainConsumes(
     transaction: Transaction,
-    { quotaId, ownerId, byCap }: OwnedQuota,
+    { quotaId, ownerId, byCap, ofMembers = false }: OwnedQuota,
     last: string,
   ): Promise<Charge[]> {
     const { act } = this.store
@@ -156,11 +167,12 @@ export class TotalsRebuild<Q extends QuotaRow> {
     const charges: Charge[] = []
     for (let after = '', read = ACTS; read === ACTS;) {
       const rows = await transaction.rows(
-        `SELECT s.cycle_seq, s.caps, s.hour, SUM(s.amount) AS charged, COUNT(*) AS n, MAX(s.id) AS id FROM (` +
+        `SELECT s.member, s.cycle_seq, s.caps, s.hour, SUM(s.amount) AS charged, COUNT(*) AS n, MAX(s.id) AS id FROM (` +
           `SELECT ${id} AS id, ${cycleSeq} AS cycle_seq, SUBSTR(${p('at')}, 1, 13) AS hour, ` +
-          `${byText ? p('caps') : 'NULL'} AS caps, ${p('amount')} AS amount FROM ${from} ` +
+          `${ofMembers ? p('plainOwnerId') : 'NULL'} AS member, ${byText ? p('caps') : 'NULL'} AS caps, ` +
+          `${p('amount')} AS amount FROM ${from} ` +
           `WHERE ${ofQuota} AND ${id} > ? AND ${id} <= ? ORDER BY ${id} LIMIT ${ACTS}) s ` +
-          'GROUP BY s.cycle_seq, s.caps, s.hour',
+          'GROUP BY s.member, s.cycle_seq, s.caps, s.hour',
         [byText ? ownerId : quotaId, bytesToStore(after), bytesToStore(last)],
       )
       read = 0
@@ -170,7 +182,7 @@ export class TotalsRebuild<Q extends QuotaRow> {
         if (id > after) after = id
         const count = countOf(row)
         if (count === undefined) continue
-        charges.push({
+        const charge: Charge = {
           ownerId,
           quotaId,
           cycleSeq: count,
@@ -178,14 +190,20 @@ export class TotalsRebuild<Q extends QuotaRow> {
           at: instantFromStore(`${String(row['hour'])}:00`),
           charged: Number(row['charged']),
           refunded: 0,
-        })
+        }
+        charges.push(charge)
+        if (ofMembers) charges.push({ ...charge, ownerId: Number(row['member']) })
       }
     }
     return charges
   }
 
   /** The charges of operations with rows of their own to one quota. */
-  private async others(transaction: Transaction, { quotaId, ownerId }: OwnedQuota, last: string): Promise<Charge[]> {
+  private async others(
+    transaction: Transaction,
+    { quotaId, ownerId, ofMembers = false }: OwnedQuota,
+    last: string,
+  ): Promise<Charge[]> {
     const { act, allocation } = this.store
     const operationId = allocation.column('operationId')
     const charges: Charge[] = []
@@ -208,7 +226,8 @@ export class TotalsRebuild<Q extends QuotaRow> {
         acts.map((row) => act.decode(row)),
         true,
       )
-      for (const charge of made) if (charge.quotaId === quotaId && charge.ownerId === ownerId) charges.push(charge)
+      for (const charge of made)
+        if (charge.quotaId === quotaId && (ofMembers || charge.ownerId === ownerId)) charges.push(charge)
       if (ids.length < OPERATIONS) return charges
       after = lastId
     }

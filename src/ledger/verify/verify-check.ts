@@ -10,7 +10,9 @@ const COPIES = 'two copies, of which one was changed: make it equal to the other
  */
 export const RULES = {
   counters: '--repair raises both, and never lowers them',
-  totals: '--repair rebuilds hours and days since `begins_at`, unless totals and counter both show more than the acts',
+  totals:
+    '--repair rebuilds hours and days since `begins_at`, unless members and groups differ, or totals and counter both ' +
+    'show more than the acts',
   hold_due: '--repair',
   owner_row:
     '--repair or the next write creates it, and ends all links; add the owner to its group again (see changes `members`)',
