@@ -6,6 +6,7 @@ import type { Caller } from '../src/auth/caller.decorator.js'
 import { ChangeSetService } from '../src/change-set/change-set.service.js'
 import { firstIdAt } from '../src/ledger/rows/act-id.js'
 import type { QuotaRow } from '../src/ledger/rows/quota.entity.js'
+import { createConnection } from 'mysql2/promise'
 import { DataSource } from 'typeorm'
 import { authTokens, TestApp, TOKENS } from './support/app.js'
 import { MAIL_API } from './support/channel-api.js'
@@ -198,9 +199,11 @@ onEveryStore('work on change sets', (kind) => {
       const owner = fresh()
       const { id: quotaId } = await suite.made(suite.total(owner))
       const set = await suite.madeSet({ account_id: owner }, { update: { total: { add: 1 } } })
-      const runner = app.app.get(DataSource).createQueryRunner()
-      await runner.startTransaction('READ COMMITTED')
-      await runner.query(`SELECT id FROM mail_quota WHERE id = ${quotaId} FOR UPDATE`)
+      // Not of the service, whose sessions keep no transaction open.
+      const other = await createConnection(store.url.replace(/^\w+:/, 'mysql:'))
+      await other.query('SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED')
+      await other.query('START TRANSACTION')
+      await other.query(`SELECT id FROM mail_quota WHERE id = ${quotaId} FOR UPDATE`)
       const isHeld = async (): Promise<boolean> => {
         const soon = new Date(app.clock.now() + 4_000).toISOString().replace('T', ' ').slice(0, -1)
         return (await rowsWhere(`id = ${set.id} AND attempts = 1 AND held_until > '${soon}'`)) === 1
@@ -213,8 +216,7 @@ onEveryStore('work on change sets', (kind) => {
           app.clock.pass(seconds)
         }
       } finally {
-        await runner.rollbackTransaction()
-        await runner.release()
+        await other.end()
       }
       expect(await suite.settled(set.id)).toMatchObject({ state: 'applied', counts: { applied: 1 } })
     })
