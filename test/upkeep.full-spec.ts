@@ -579,6 +579,8 @@ forEveryChannel('upkeep', (kind, channels) => {
       )
       return { quota: quota?.state, holds: holds.length, foldedTo: (await upkeep.totals.state()).foldedTo }
     }
+    // Otherwise the timer of upkeep may do so after the look.
+    await fold()
     const before = await kept()
     app.clock.steadyMs = STEADY_MS - 1
     try {
