@@ -150,12 +150,15 @@ export function countContract(api: ChannelApi, app: () => TestApp): void {
       }
       const acting = acts()
       const seen = new Set<number>()
-      for (let times = 0; times < 150; times += 1) {
-        seen.add((await check(owner, 1)).remaining)
-        seen.add((await summary(owner)).available)
+      try {
+        for (let times = 0; times < 150; times += 1) {
+          seen.add((await check(owner, 1)).remaining)
+          seen.add((await summary(owner)).available)
+        }
+      } finally {
+        isOver = true
+        await acting
       }
-      isOver = true
-      await acting
       expect([...seen].filter((left) => left !== 0 && left !== 1_000)).toEqual([])
     })
 
