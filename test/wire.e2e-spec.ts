@@ -786,6 +786,8 @@ onEveryStore('the wire', (kind) => {
       expect(brokenFields(await app.post(path, { force: true }))).toEqual({ force: 'is not a field of this request' })
       for (const bytes of ['{', ' ']) expect(refusal(await raw(path, bytes))).toEqual([400, 'malformed_json'])
       for (const bytes of ['[]', 'null']) expect(Object.keys(brokenFields(await raw(path, bytes)))).toEqual(['body'])
+      expect(Object.keys(brokenFields(await raw(path, ' '.repeat(100_000))))).toEqual(['body'])
+      expect(refusal(await raw(path, ' '.repeat(100_001)))).toEqual([413, 'payload_too_large'])
       expect(brokenFields(await app.post(`${path}?force=1`))).toEqual({ force: 'is not a parameter of this route' })
       expect(brokenFields(await app.delete(`${QUOTAS}/${id}`, { body: { version: 1 } }))).toEqual({
         version: 'is not a field of this request',

@@ -64,8 +64,9 @@ export abstract class SeriesFields {
     if (step === 'hour' && from < oldestKept(now)) {
       return [{ field: 'from', message: 'may be at most 31 days ago in steps of an hour' }]
     }
-    if (to - from > MAX_DAYS * STEP_MS.day) {
-      return [{ field: 'from', message: `may be at most ${MAX_DAYS} days before to` }]
+    const firstStep = Math.ceil(from / STEP_MS[step]) * STEP_MS[step]
+    if (to - firstStep > MAX_DAYS * STEP_MS.day) {
+      return [{ field: 'from', message: `more than ${MAX_DAYS} days begin from here to the end` }]
     }
     return []
   }

@@ -648,8 +648,12 @@ describe('AUTH_TOKENS_FILE', () => {
         )
   })
 
+  it('of webhooks may begin with the mark of the byte order, as some editors write it', () => {
+    expect(loadConfig({ ...PRODUCTION, WEBHOOKS_FILE: file('\uFEFF[]') }).webhooks).toEqual([])
+  })
+
   it('holds each secret of links on a line of its own', () => {
-    const { linkSecret } = loadConfig({ ...PRODUCTION, LINK_SECRET_FILE: file(`${DIGEST}\n${OTHER}\n`) })
+    const { linkSecret } = loadConfig({ ...PRODUCTION, LINK_SECRET_FILE: file(`${DIGEST}\n\n${OTHER}\n`) })
     expect(linkSecret).toEqual([DIGEST, OTHER])
   })
 

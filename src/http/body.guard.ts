@@ -3,6 +3,7 @@ import type { Request, Response } from 'express'
 import { whoCalls } from '../auth/principal.js'
 import { ServiceError, validationFailed } from '../common/service-error.js'
 import { Admission } from './admission.js'
+import { DEFAULT_BODY_LIMIT } from './body-limit.decorator.js'
 import { BodyStream, STREAM_IN_HAND_BYTES } from './body-stream.js'
 import { Connections } from './connections.js'
 import { MAX_SHOWN_NAME_LENGTH, MAX_UNKNOWN } from './dto.js'
@@ -86,7 +87,9 @@ export class BodyReader {
       await readBody(request, response, route.bodyLimit)
     } catch (error) {
       const tooLarge = error instanceof ServiceError && error.code === 'payload_too_large'
-      throw tooLarge && !route.takesBody ? noBody() : error
+      // It exceeds the limit of this route; beyond that of all routes it is too large before it is out of place.
+      const beyondAll = Number(request.headers['content-length'] ?? 0) > DEFAULT_BODY_LIMIT
+      throw tooLarge && !route.takesBody && !beyondAll ? noBody() : error
     }
     if (!route.takesQuery) refuseParameters(request)
     if (!route.takesBody) refuseBody(request.body)

@@ -333,10 +333,11 @@ export class LedgerStore<Q extends QuotaRow> {
   /**
    * Takes only the locks of owners, in id order, then those of groups, as every transaction does. On SQLite the
    * transaction already holds the only write lock.
+   * @param skipLocked omit owners that another session keeps locked, instead of waiting for them
    * @returns the locked owners: those that have a row
    */
-  async lockOwners(transaction: Transaction, ownerIds: readonly number[]): Promise<number[]> {
-    const lock = transaction.dialect === 'sqlite' ? '' : 'FOR UPDATE'
+  async lockOwners(transaction: Transaction, ownerIds: readonly number[], skipLocked = false): Promise<number[]> {
+    const lock = lockOf(transaction.dialect, skipLocked)
     const locked: number[] = []
     for (const ids of [ownerIds.filter((id) => id > 0), ownerIds.filter((id) => id < 0)]) {
       if (ids.length === 0) continue

@@ -80,8 +80,9 @@ export class Retention<Q extends QuotaRow> {
     if (roots.length + edits.length === 0) return { removed: 0, last }
     const removed = await this.transactions.write(async (transaction) => {
       const ownerIds = [...new Set([...roots, ...edits].map(({ ownerId }) => ownerId))]
-      // An owner without a row cannot be locked; the next create or consume creates it.
-      const locked = new Set(await this.store.lockOwners(transaction, ownerIds))
+      // An owner without a row cannot be locked; the next create or consume creates it. The acts of one that another
+      // session keeps locked are removed on the next day: the others' locks must not wait for it.
+      const locked = new Set(await this.store.lockOwners(transaction, ownerIds, transaction.afterLockTimeout))
       const { foldedTo } = await this.totals.lockState(transaction)
       const cutoff = Math.min(before, await this.confirmedCutoff(transaction, days))
       // A group that shares no quota has no row, and needs none: what is done to its settings changes no more.

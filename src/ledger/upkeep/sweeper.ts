@@ -10,6 +10,7 @@ import { beginningOf } from '../rows/utc-step.js'
 import { refusalTotals, TotalsStore } from '../totals/totals-store.js'
 import { MAX_EXPIRED_AT_ONCE } from '../write/holds.js'
 import { GroupStore } from '../store/group-store.js'
+import { lockOf } from '../store/ledger-store.js'
 import type { Ledger } from '../write/ledger.js'
 
 const EVERY_MS = 2_000
@@ -89,7 +90,10 @@ export class Sweeper<Q extends QuotaRow> {
     if (failures.size > 0) throw [...failures.values()][0]
   }
 
-  /** Stores `expired` on quotas that have ended. The statement checks again, so that a concurrent edit wins. */
+  /**
+   * Stores `expired` on quotas that have ended. The statement checks again, so that a concurrent edit wins. After a lock
+   * timeout it omits quotas that another session keeps locked: they are marked later.
+   */
   private async markExpired(): Promise<number> {
     const { quota } = this.ledger.store
     const due = `${quota.column('state')} = 'active' AND ${quota.column('expireAt')} <= ?`
@@ -99,7 +103,8 @@ export class Sweeper<Q extends QuotaRow> {
       const rows = await transaction.rows(
         `SELECT ${quota.column('id')} AS id, ${quota.column('ownerId')} AS owner_id FROM ${quota.table} ` +
           `WHERE ${quota.column('deletedAt')} IS NULL AND ${due} ` +
-          `ORDER BY ${quota.column('expireAt')} LIMIT ${STEP}`,
+          `ORDER BY ${quota.column('expireAt')} LIMIT ${STEP} ` +
+          (transaction.afterLockTimeout ? lockOf(transaction.dialect, true) : ''),
         [now],
       )
       if (rows.length === 0) return 0

@@ -76,6 +76,7 @@ describe('a question over HTTP', () => {
     [questionOfHook, { context: 1 }, ['context must be an object', 'context.stage is required']],
     [questionOfMessage, { 'ann@example.org': 1 }, [/^a member is not known$/]],
     [questionOfMessage, { recipients: ['bob', 7] }, ['recipients must be a string']],
+    [questionOfMessage, { id: 'x'.repeat(501) }, [/^id must have at most 500 characters$/]],
     [
       questionOfHook,
       { context: { stage: 'data' }, envelope: { to: ['bob', { address: 7 }] } },

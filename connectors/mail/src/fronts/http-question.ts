@@ -3,6 +3,8 @@ import { Malformed, type Question } from '../core/question.js'
 
 /** The states of the form of our own. */
 const STAGES: Readonly<Record<string, string>> = { rcpt: 'RCPT', data: 'DATA', end: 'END-OF-MESSAGE' }
+/** The maximum length of an `id`; a longer string may arrive cut (`MAX_STRING_BYTES`), and be that of another message. */
+const MAX_ID_LENGTH = 500
 const FIELDS = ['id', 'stage', 'login', 'sender', 'client_address', 'recipients', 'size', 'queue_id']
 
 type Parts = Readonly<Record<string, unknown>>
@@ -25,6 +27,7 @@ export function questionOfMessage(body: unknown, isLocal: IsLocal): Question {
   const state = Object.hasOwn(STAGES, stage) ? STAGES[stage] : undefined
   if (state === undefined) reader.mistakes.push(`stage must be one of ${Object.keys(STAGES).join(', ')}`)
   const id = reader.text('id', parts['id'])
+  if (id.length > MAX_ID_LENGTH) reader.mistakes.push(`id must have at most ${MAX_ID_LENGTH} characters`)
   const { recipients } = parts
   const addresses = Array.isArray(recipients) ? reader.texts('recipients', recipients) : []
   const question = {
