@@ -305,6 +305,19 @@ onEveryStore('work on change sets', (kind) => {
     expect((await suite.madeSet(change.filter, change.change)).counts.planned).toBe(3)
   })
 
+  it('have their keys to themselves at every instance', async () => {
+    const other = await TestApp.start(store)
+    try {
+      const key = `set-${fresh()}`
+      const body = { filter: { account_id: fresh() }, change: { delete: true } }
+      expect((await app.post(`${MAIL_API.quotas}/change-sets`, body, { key })).status).toBe(202)
+      const refund = `${MAIL_API.usage}/00000000-0000-7000-8000-000000000000/refund`
+      await until(async () => (await other.post(refund, {}, { key, as: 'admin' })).status === 422)
+    } finally {
+      await other.stop()
+    }
+  })
+
   it('slow down for callers, not for the sweeper', async () => {
     const other = await TestApp.start(store)
     try {

@@ -776,7 +776,7 @@ forEveryChannel('upkeep', (kind, channels) => {
       const upkeep = upkeepOf(app, MAIL_API)
       const left = async (): Promise<number[]> => {
         const acts = `SELECT DISTINCT owner_id AS id FROM mail_act WHERE owner_id IN (${others}, ${owner})`
-        return ((await app.app.get(DataSource).query(acts)) as { id: number }[]).map(({ id }) => id)
+        return (await app.app.get(DataSource).query<{ id: number }[]>(acts)).map(({ id }) => id)
       }
       await besideLock(`mail_owner WHERE owner_id = ${owner}`, async () => {
         const { retention } = upkeep

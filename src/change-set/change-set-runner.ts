@@ -100,8 +100,9 @@ export class ChangeSetRunner<Q extends QuotaRow> {
   }
 
   private async rounds(): Promise<void> {
-    const { store, transactions } = this.dependencies
+    const { store, transactions, keys } = this.dependencies
     try {
+      await keys.look()
       for (let more = true; more && !this.isStopped();) {
         more = false
         this.waiting = await transactions.read((transaction) => store.firstOfEach(transaction))

@@ -59,6 +59,24 @@ export class ChangeSetStore {
     return this.one(transaction, 'deduplicationKey', deduplicationKey, '')
   }
 
+  /** Returns those of the deduplication keys that change sets have. */
+  async takenKeys(transaction: Transaction, deduplicationKeys: readonly string[]): Promise<Set<string>> {
+    const key = this.set.column('deduplicationKey')
+    const rows = await transaction.rows(
+      `SELECT ${key} AS taken FROM ${this.set.table} WHERE ${key} IN (${placeholders(deduplicationKeys)})`,
+      deduplicationKeys,
+    )
+    return new Set(rows.map((row) => String(row['taken'])))
+  }
+
+  /** Returns the principals that have created change sets. */
+  async creators(transaction: Transaction): Promise<string[]> {
+    const creatorId = this.set.column('creatorId')
+    const from = this.set.readBy(transaction.dialect, ['creatorId', 'waitingRows'])
+    const rows = await transaction.rows(`SELECT DISTINCT ${creatorId} AS id FROM ${from}`)
+    return rows.map((row) => String(row['id']))
+  }
+
   async update(transaction: Transaction, id: number, values: Partial<ChangeSetRow>): Promise<void> {
     const names = Object.keys(values) as (keyof ChangeSetRow)[]
     await transaction.later(

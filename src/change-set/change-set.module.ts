@@ -10,6 +10,7 @@ import { Upkeep } from '../ledger/upkeep/upkeep.js'
 import { Ledger } from '../ledger/write/ledger.js'
 import { METRICS_REGISTRY } from '../common/metrics.js'
 import type { ChangeSetChannel } from './change-set-channel.js'
+import { ChangeSetKeys } from './change-set-keys.js'
 import { ChangeSetRunner } from './change-set-runner.js'
 import { ChangeSetStore } from './change-set-store.js'
 import { measureChangeSets } from './change-set.metrics.js'
@@ -43,14 +44,12 @@ export class ChangeSetModule {
             dataSource: DataSource,
             transactions: TransactionRunner,
             clock: Clock,
-          ): Dependencies<Q> => ({
-            kind,
-            ledger: engine,
-            reader,
-            store: new ChangeSetStore(dataSource, kind),
-            transactions,
-            clock,
-          }),
+          ): Dependencies<Q> => {
+            const store = new ChangeSetStore(dataSource, kind)
+            const keys = new ChangeSetKeys(store, transactions)
+            engine.keysElsewhere = keys
+            return { kind, ledger: engine, reader, store, keys, transactions, clock }
+          },
         },
         {
           provide: ChangeSetRunner,

@@ -63,6 +63,7 @@ export class ChangeSetService<Q extends QuotaRow> {
     const { filter, change } = dto
     const requestHash = hash('sha256', canonical([filter, change]))
     const deduplicationKey = deduplicationKeyOf(caller, key)
+    this.dependencies.keys.note(caller.id)
     const texts = { filter: storedJson(filter), change: storedJson(change) }
     let created: number | undefined
     const outcome = await this.dependencies.transactions.write(async (transaction) => {
@@ -94,6 +95,7 @@ export class ChangeSetService<Q extends QuotaRow> {
   async import(caller: Caller, body: BodyStream, key: string | undefined): Promise<Answer> {
     const { store, transactions, clock } = this.dependencies
     const deduplicationKey = deduplicationKeyOf(caller, key)
+    this.dependencies.keys.note(caller.id)
     const room = await transactions.readsOf(caller.id).read(async (transaction) =>
       // An earlier answer is repeated after the whole file is compared.
       (await store.byKey(transaction, deduplicationKey)) === undefined ? this.roomFor(transaction, caller) : 0,

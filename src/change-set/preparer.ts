@@ -13,6 +13,7 @@ import { type RequestedChange, commandOf, RecordReader } from './requested-chang
 import type { ChangeSetChannel } from './change-set-channel.js'
 import type { LeasedChangeSet } from './leased-change-set.js'
 import type { ChangeSetItemRow } from './change-set-item.entity.js'
+import type { ChangeSetKeys } from './change-set-keys.js'
 import { type ChangeSetStore, ITEMS_AT_ONCE } from './change-set-store.js'
 import { requestedChangeOf } from './change-set.dto.js'
 import { type ChangeSetRow, type Counts, nextWork, noCounts, type Outcome } from './change-set.entity.js'
@@ -30,6 +31,7 @@ export interface Dependencies<Q extends QuotaRow> {
   readonly ledger: Ledger<Q>
   readonly reader: QuotaReader<Q>
   readonly store: ChangeSetStore
+  readonly keys: ChangeSetKeys
   readonly transactions: TransactionRunner
   readonly clock: Clock
 }

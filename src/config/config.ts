@@ -445,7 +445,8 @@ function readLinkSecret(read: Reader, name: string): readonly string[] {
   const isInFile = read.text(file) !== undefined
   if (own !== undefined && isInFile) read.mistakes.push(`${name} and ${file} are both set: set only one of them`)
   const text = own ?? read.file(file)
-  const secrets = text?.trim().split(/\s*[,\n]\s*/) ?? []
+  const lines = text?.trim().replace(/\n\s*\n/g, '\n')
+  const secrets = lines?.split(/[,\n]/).map((secret) => secret.trim()) ?? []
   if (secrets.length > MAX_SECRETS) read.mistakes.push(`${name} must be one secret, or two separated by a comma`)
   if (secrets.some((secret) => secret.length < MIN_SECRET_LENGTH))
     read.mistakes.push(`${name}: each secret must have at least ${MIN_SECRET_LENGTH} characters`)

@@ -91,8 +91,8 @@ export class Sweeper<Q extends QuotaRow> {
   }
 
   /**
-   * Stores `expired` on quotas that have ended. The statement checks again, so that a concurrent edit wins. After a lock
-   * timeout it omits quotas that another session keeps locked: they are marked later.
+   * Stores `expired` on quotas that have ended. The statement checks again, so that a concurrent edit wins. After a
+   * lock timeout it omits quotas that another session keeps locked: they are marked later.
    */
   private async markExpired(): Promise<number> {
     const { quota } = this.ledger.store

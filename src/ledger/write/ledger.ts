@@ -44,6 +44,12 @@ const SPENDING: ReadonlySet<Command['kind']> = new Set(['consume', 'reserve', 'r
  */
 const MAX_REMEMBERED = 50_000
 
+/** Callers' keys that something other than an act has taken: a key belongs to one of its caller's requests (§4). */
+export interface KeysElsewhere {
+  /** Is the key taken? Undefined if the caller has no such keys at all: that costs nothing. */
+  has(callerId: string, key: string): Promise<boolean> | undefined
+}
+
 /**
  * Every write of one channel: the settings of its quotas and their usage. Each method resolves after its effect is
  * committed, and throws a ServiceError if the request is refused or the database stays unavailable.
@@ -60,6 +66,8 @@ export class Ledger<Q extends QuotaRow> implements BeforeApplicationShutdown {
   private readonly ownerOfOperation: SharedReads<string, number | undefined>
   private readonly makerOfOperation: SharedReads<string, string | undefined>
   private readonly remembered = new Map<string, Remembered>()
+  /** What else uses the callers' keys; undefined: nothing. */
+  keysElsewhere: KeysElsewhere | undefined
 
   constructor(
     readonly channel: Channel<Q>,
@@ -302,8 +310,13 @@ export class Ledger<Q extends QuotaRow> implements BeforeApplicationShutdown {
     this.transactions.requireWrites()
     // Before the act, so that a look-up under all callers finds the key as soon as the request is answered.
     const noting = SPENDING.has(command.kind) ? this.callers.note(caller) : undefined
+    const taken = key === null ? undefined : this.keysElsewhere?.has(caller.id, key)
     const submit = (): Promise<Outcome> => this.engine.submit(this.request(caller, ownerId, command, key))
-    return noting === undefined ? submit() : noting.then(submit)
+    if (noting === undefined && taken === undefined) return submit()
+    return Promise.all([taken, noting]).then(([isTaken]) => {
+      if (isTaken === true) throw keyReused()
+      return submit()
+    })
   }
 
   private request(caller: Caller, ownerId: number, command: Command, key: string | null): Request {
@@ -365,6 +378,7 @@ export class Ledger<Q extends QuotaRow> implements BeforeApplicationShutdown {
       const acts = await this.transactions
         .readsOf(caller.id)
         .read(async (transaction) => this.store.actsByDeduplicationKey(transaction, deduplicationKeys))
+      if ((await this.keysElsewhere?.has(caller.id, key)) === true) throw keyReused()
       throw acts.some(({ operationId, quotaId }) => (operationId ?? quotaId) !== subject) ? keyReused() : error
     }
   }

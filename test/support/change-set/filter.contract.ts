@@ -307,6 +307,26 @@ export function filterContract(suite: ChangeSetSuite): void {
       ])
     })
 
+    it('have their key to themselves', async () => {
+      const [owner] = await three()
+      const key = `set-${fresh()}`
+      await suite.ready(await createSet({ filter: owned(owner), change: { update: { label: 'x' } } }, key))
+      const amount = { [api.owner]: owner, amount: 1 }
+      const reused = [422, 'idempotency_key_reused']
+      for (const [path, body] of [
+        [api.consume, amount],
+        [api.reserve, amount],
+        [`${api.usage}/00000000-0000-7000-8000-000000000000/refund`, {}],
+        [api.quotas, total(owner)],
+        [`${api.quotas}/groups`, { name: key }],
+      ] as const)
+        expect([path, ...refusal(await app().post(path, body, { key, as: 'admin' }))]).toEqual([path, ...reused])
+      const items = [{ ...amount, idempotency_key: key }]
+      const { results } = bodyOf(200, await app().post(`${api.consume}/batch`, { items }, { as: 'admin' }))
+      expect(results).toMatchObject([{ status: 422, problem: { code: 'idempotency_key_reused' } }])
+      expect((await app().post(api.consume, amount, { key, as: 'usage' })).status).toBe(200)
+    })
+
     it('compare the requests of a key by meaning', async () => {
       const [owner] = await three()
       const key = `set-${fresh()}`

@@ -3,7 +3,7 @@ import { Malformed, type Question } from '../core/question.js'
 
 /** The states of the form of our own. */
 const STAGES: Readonly<Record<string, string>> = { rcpt: 'RCPT', data: 'DATA', end: 'END-OF-MESSAGE' }
-/** The maximum length of an `id`; a longer string may arrive cut (`MAX_STRING_BYTES`), and be that of another message. */
+/** The maximum length of an `id`. A longer string may arrive cut (`MAX_STRING_BYTES`), as another message's may. */
 const MAX_ID_LENGTH = 500
 const FIELDS = ['id', 'stage', 'login', 'sender', 'client_address', 'recipients', 'size', 'queue_id']
 

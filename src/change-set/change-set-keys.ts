@@ -1,0 +1,40 @@
+import { SharedReads } from '../database/shared-reads.js'
+import type { TransactionRunner } from '../database/transaction-runner.js'
+import { deduplicationKeyFor } from '../ledger/store/command.js'
+import type { KeysElsewhere } from '../ledger/write/ledger.js'
+import type { ChangeSetStore } from './change-set-store.js'
+
+/**
+ * The keys that one channel's change sets have taken from their callers. Most callers have created none, so that their
+ * keys cost no read. A caller's first change set is known at once to the instance that creates it, and to the others
+ * within about a second.
+ */
+export class ChangeSetKeys implements KeysElsewhere {
+  private readonly creators = new Set<string>()
+  private readonly taken: SharedReads<string, boolean>
+
+  constructor(
+    private readonly store: ChangeSetStore,
+    private readonly transactions: TransactionRunner,
+  ) {
+    this.taken = new SharedReads(async (keys) => {
+      const taken = await transactions.read(async (transaction) => store.takenKeys(transaction, keys))
+      return keys.map((key) => taken.has(key))
+    })
+  }
+
+  /** Notes a caller that is about to create a change set. */
+  note(callerId: string): void {
+    this.creators.add(callerId)
+  }
+
+  /** Notes those that have created change sets at other instances. */
+  async look(): Promise<void> {
+    for (const id of await this.transactions.read(async (transaction) => this.store.creators(transaction)))
+      this.note(id)
+  }
+
+  has(callerId: string, key: string): Promise<boolean> | undefined {
+    return this.creators.has(callerId) ? this.taken.get(deduplicationKeyFor(callerId, key)) : undefined
+  }
+}
