@@ -148,7 +148,9 @@ onEveryStore('work on change sets', (kind) => {
       expect(await rowsWhere('work_at IS NOT NULL')).toBe(0)
       // It tells what was changed, and is reverted, not dropped.
       expect(refusal(await app.delete(suite.at(broken.id)))).toEqual([409, 'change_set_state'])
-      expect(await suite.reverted(failed)).toMatchObject({ state: 'reverted', counts: { planned: 3 } })
+      expect(await suite.reverted(failed)).toMatchObject({ state: 'reverted', counts: { planned: 0, reverted: 3 } })
+      const { items } = bodyOf(200, await app.get(`${MAIL_API.quotas}?account_id=${owner}`))
+      expect(items.map(({ total }: { total: number }) => total)).toEqual(Array(3).fill(suite.total(owner).total))
     })
 
     it('find what they have created, although an erasure has changed what their rows requested', async () => {

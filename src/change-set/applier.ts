@@ -50,6 +50,7 @@ export class Applier<Q extends QuotaRow> {
    * count towards the limit of live quotas. Yields after each step.
    */
   async *revert(): AsyncGenerator<void> {
+    await this.recover()
     yield* this.walk('applied', true, async (items) => this.revertRows(items))
     await this.leased.become('reverted', { revertedAt: this.dependencies.clock.now() })
   }
@@ -66,12 +67,37 @@ export class Applier<Q extends QuotaRow> {
       const items = await transactions.read((transaction) => store.items(transaction, this.leased.set.id, wanted))
       if (items.length === 0) return
       await step(items)
-      const counts = this.leased.counts
-      const done = items.filter((item) => item.outcome !== outcome)
-      for (const item of done) move(counts, outcome, item.outcome as Outcome)
-      await this.leased.writeRows(done, counts)
+      await this.write(items, outcome)
       yield
     }
+  }
+
+  /** Writes the new outcomes of rows that had this one. */
+  private async write(items: readonly ChangeSetItemRow[], outcome: Outcome): Promise<void> {
+    const counts = this.leased.counts
+    const done = items.filter((item) => item.outcome !== outcome)
+    for (const item of done) move(counts, outcome, item.outcome as Outcome)
+    await this.leased.writeRows(done, counts)
+  }
+
+  /**
+   * Finds the rows that took effect in a step that failed before it wrote that: their acts say so, and answer again.
+   * Otherwise a revert would leave them.
+   */
+  private async recover(): Promise<void> {
+    const { store, ledger, transactions } = this.dependencies
+    const { id } = this.leased.set
+    const keyOf = ({ row }: ChangeSetItemRow): string => deduplicationKeyForRow('apply', id, row)
+    const [items, acts] = await transactions.read(async (transaction) => {
+      const planned = await store.items(transaction, id, { outcome: 'planned', limit: STEP })
+      const keys = planned.map(keyOf)
+      return [planned, keys.length === 0 ? [] : await ledger.store.actsByDeduplicationKey(transaction, keys)]
+    })
+    const found = new Set(acts.map(({ deduplicationKey }) => deduplicationKey))
+    const done = items.filter((item) => found.has(keyOf(item)))
+    if (done.length === 0) return
+    await this.applyRows(done)
+    await this.write(done, 'planned')
   }
 
   private async applyRows(items: readonly ChangeSetItemRow[]): Promise<void> {
