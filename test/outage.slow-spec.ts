@@ -302,6 +302,25 @@ onOwnServer('the database away', () => {
       expect((await limited.get('/health/ready')).status).toBe(200)
     })
 
+    it('a server whose writes all wait for one lock is away for writes, and reads go on', async () => {
+      const backup = await createConnection(database.url)
+      await backup.query('FLUSH TABLES WITH READ LOCK')
+      const before = limited.log.length
+      const first = await spend()
+      while (!limited.log.slice(before).includes('accepts no writes')) await sleep(25)
+      const further = await timed(spend)
+      const reads = await Promise.all(times(10).map(read))
+      const ready = await limited.get('/health/ready')
+      await backup.query('UNLOCK TABLES')
+      await backup.end()
+      while ((await spend()).status !== 200) await sleep(25)
+      expect([first.status, further.answer.status, ready.status]).toEqual([503, 503, 503])
+      expect(further.took).toBeLessThan(inTime(AT_ONCE_MS))
+      expect(tally(reads.map(({ status }) => status))).toEqual({ 200: 10 })
+      await sleep(1_100)
+      expect((await limited.get('/health/ready')).status).toBe(200)
+    })
+
     it('a server whose disk is full is not ready, and says so, until there is room', async () => {
       // As InnoDB answers where a file cannot grow; what the probe writes needs no room.
       await database.execute(

@@ -1,6 +1,7 @@
 import mysql, { type QueryError } from 'mysql2'
 import { INSTANCES } from './instance.entity.js'
 import type { ServerOptions } from './server.js'
+import { clusterOf, WAITS_FOR_OTHERS } from './session-settings.js'
 import { isLockTimeout } from './store-error.js'
 import { type Found, foundBy } from './store-watch.js'
 
@@ -35,18 +36,21 @@ export async function probeServer(server: ServerOptions): Promise<Found> {
     }, PATIENCE_MS)
   })
   late.catch(() => undefined)
+  const inTime = async <T>(promise: Promise<T>): Promise<T> => Promise.race([late, promise])
   const say = async (sql: string): Promise<void> =>
-    Promise.race([
-      late,
+    inTime(
       new Promise<void>((resolve, reject) => {
         connection.query(sql, (error: QueryError | null) => {
           if (error === null) resolve()
           else reject(error)
         })
       }),
-    ])
+    )
   try {
     await say(BOUNDS)
+    // An expelled member of a group still answers those who ask without this; the service's sessions do not.
+    const cluster = await inTime(clusterOf(connection))
+    if (cluster === 'group-replication') await say(WAITS_FOR_OTHERS[cluster])
     await say(`SELECT 1 FROM ${INSTANCES} LIMIT 1`)
   } catch (error) {
     end()

@@ -1,4 +1,4 @@
-import mysql, { type Pool, type PoolConnection, type PoolOptions, type QueryError } from 'mysql2'
+import mysql, { type Connection, type Pool, type PoolConnection, type PoolOptions, type QueryError } from 'mysql2'
 
 /** The purpose of a session: `service` has a time limit for everything, `migration` must have none. */
 export type Purpose = 'service' | 'migration'
@@ -81,7 +81,6 @@ async function tell(connection: PoolConnection, purpose: Purpose): Promise<void>
   await say(connection, 'SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE')
   const cluster = await clusterOf(connection)
   const clustered = cluster !== 'none'
-  // A read waits until this node has applied the commits of other nodes.
   if (clustered && purpose === 'service') await say(connection, WAITS_FOR_OTHERS[cluster])
   const facts = 'SELECT @@auto_increment_increment AS step, @@max_allowed_packet AS packet'
   const [row] = (await say(connection, facts)) as { step: unknown; packet: unknown }[]
@@ -126,7 +125,8 @@ const OF_PURPOSE: Readonly<Record<Purpose, readonly string[]>> = {
 /** The kind of cluster, if more than one of its nodes is writable. */
 type Cluster = 'galera' | 'group-replication' | 'none'
 
-const WAITS_FOR_OTHERS: Readonly<Record<Exclude<Cluster, 'none'>, string>> = {
+/** The setting with which a read waits until this node has applied the commits of other nodes. */
+export const WAITS_FOR_OTHERS: Readonly<Record<Exclude<Cluster, 'none'>, string>> = {
   galera: 'SET SESSION wsrep_sync_wait = 1',
   'group-replication': "SET SESSION group_replication_consistency = 'BEFORE'",
 }
@@ -135,14 +135,14 @@ const WAITS_FOR_OTHERS: Readonly<Record<Exclude<Cluster, 'none'>, string>> = {
  * MariaDB has one of the variables; MySQL has the other one if the plug-in is loaded. Every account may read both. With
  * one primary, Group Replication is a server with a fail-over: the others are read-only.
  */
-async function clusterOf(connection: PoolConnection): Promise<Cluster> {
+export async function clusterOf(connection: Connection): Promise<Cluster> {
   const galera = await variable(connection, '@@wsrep_on')
   if (galera !== undefined) return galera === 1 ? 'galera' : 'none'
   return (await variable(connection, '@@group_replication_single_primary_mode')) === 0 ? 'group-replication' : 'none'
 }
 
 /** A variable that is 0 or 1; undefined if the server does not know it. */
-async function variable(connection: PoolConnection, name: string): Promise<number | undefined> {
+async function variable(connection: Connection, name: string): Promise<number | undefined> {
   try {
     const [row] = (await say(connection, `SELECT ${name} AS value`)) as { value: unknown }[]
     return Number(row?.value)
@@ -154,7 +154,7 @@ async function variable(connection: PoolConnection, name: string): Promise<numbe
 
 const UNKNOWN_VARIABLE = 1193
 
-async function say(connection: PoolConnection, sql: string): Promise<unknown> {
+async function say(connection: Connection, sql: string): Promise<unknown> {
   return new Promise((resolve, reject) => {
     connection.query({ sql, timeout: SETTING_TIMEOUT_MS }, (error: QueryError | null, result: unknown) => {
       if (error === null) resolve(result)

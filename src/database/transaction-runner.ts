@@ -250,10 +250,11 @@ export class TransactionRunner implements OnApplicationBootstrap, OnModuleDestro
   }
 
   private givenUp(fault: Fault, error: unknown): StoreUnavailable {
+    // A lock on everything, as a backup may take it, is an outage for writes: the probe's own write meets it, too.
+    if (fault === 'conflict') this.watch.suspect()
     if (this.dialect === 'mysql' || fault !== 'conflict') return new StoreUnavailable(fault, error)
     // SQLite has one lock for all writes: another process has kept it during all attempts, and the next unit would wait
     // as long.
-    this.watch.suspect()
     return new StoreUnavailable('away', error)
   }
 
