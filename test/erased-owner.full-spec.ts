@@ -445,6 +445,19 @@ forEveryChannel('forgetting an owner', (kind, channels) => {
       expect(await placesOf([text])).toEqual([])
     })
 
+    it('leaves no label in a change set that was dropped, whose rows said whom it concerned', async () => {
+      const [owner, label] = [fresh(), `dropped-${fresh()}`]
+      await made(cycle(owner, { label }))
+      const key = `k${fresh()}`
+      const body = { filter: { label }, change: { update: { total: 3, label: `${label} too` } } }
+      const set = await suite.ready(await createSet(body, key))
+      expect((await app.delete(suite.at(set.id))).status).toBe(204)
+      await erase(owner)
+      expect(await placesOf([label])).toEqual([])
+      expect((await createSet(body, key)).headers['idempotency-replayed']).toBeUndefined()
+      expect(await erasureOf(fresh()).isKnown()).toBe(false)
+    })
+
     it('ends the work on a change set with what it has read, and the work is begun again', async () => {
       const owner = fresh()
       const text = `worked-${owner}`

@@ -18,7 +18,7 @@ import {
 import type { ChangeSetChannel } from './change-set-channel.js'
 import type { ChangeSetItemRow } from './change-set-item.entity.js'
 import { ChangeSetStore } from './change-set-store.js'
-import type { ChangeSetRow } from './change-set.entity.js'
+import { type ChangeSetRow, OUTCOMES } from './change-set.entity.js'
 import { LEASE_MS } from './leased-change-set.js'
 
 /** The number of change sets that one step reads. */
@@ -29,6 +29,8 @@ interface Concerned {
   readonly id: number
   /** Does it concern nobody else? Then its own texts are the owner's. */
   readonly alone: boolean
+  /** Are its rows removed? Then nothing tells whom it concerned, and its texts may be the owner's. */
+  readonly cleared: boolean
 }
 
 /** Erases one owner: the labels of its quotas, the change sets of its channel, then the ledger (`OwnerErasure`). */
@@ -53,7 +55,7 @@ export class Erasure<Q extends QuotaRow> {
   /** Has the database rows of the owner? */
   async isKnown(): Promise<boolean> {
     if (await this.ledger.isKnown()) return true
-    for await (const { sets } of this.pages()) if (sets.length > 0) return true
+    for await (const { sets } of this.pages()) if (sets.some(({ cleared }) => !cleared)) return true
     return false
   }
 
@@ -104,7 +106,8 @@ export class Erasure<Q extends QuotaRow> {
           const isAlone = alone.get(one.id) === true || this.isNamedBy(one)
           const principals = [one.actor, one.creatorId, one.actingName, one.actingId]
           const isMade = principals.some((name) => name !== null && this.ledger.names.has(name))
-          return isAlone || isMade || alone.has(one.id) ? [{ id: one.id, alone: isAlone }] : []
+          if (isAlone || isMade || alone.has(one.id)) return [{ id: one.id, alone: isAlone, cleared: false }]
+          return isCleared(one) && namesLabel(one) ? [{ id: one.id, alone: true, cleared: true }] : []
         })
       })
       yield { read, sets }
@@ -205,6 +208,15 @@ export class Erasure<Q extends QuotaRow> {
 function labelErased(filter: string): string {
   const parsed = JSON.parse(filter) as Record<string, unknown>
   return 'label' in parsed ? storedJson({ ...parsed, label: ERASED }) : filter
+}
+
+/** Was it dropped, or did its preparation fail? */
+function isCleared(set: ChangeSetRow): boolean {
+  return set.state === 'dropped' || (set.state === 'failed' && OUTCOMES.every((outcome) => set[outcome] === 0))
+}
+
+function namesLabel({ filter, change }: ChangeSetRow): boolean {
+  return [filter, change].some((text) => text?.includes('"label"'))
 }
 
 function isEmpty(values: object): boolean {
