@@ -143,6 +143,40 @@ onOneStore('signing in at an identity provider', (kind) => {
     expect(items[0]).toMatchObject({ actor: 'oidc:boris', after: { total: 4321 } })
   })
 
+  it('renews the token later if the provider did not answer', async () => {
+    const id = await service.quota(4714)
+    provider.lifetime = 25
+    const page = await browser.page()
+    await page.goto(`${service.url}/admin/mail/quotas/${id}`)
+    await button(page).click()
+    await passAs(page, 'boris')
+    await signedIn(page, 'boris')
+    let [refused, renewed] = [0, 0]
+    await page.route('**/token', async (route) => {
+      refused += 1
+      await (refused > 1 ? route.continue() : route.abort())
+    })
+    page.on('response', (response) => {
+      if (response.url().endsWith('/token') && response.ok()) renewed += 1
+    })
+    await eventually(async () => {
+      await page.getByRole('button', { name: 'Refresh' }).click()
+      return refused > 1 && renewed > 0
+    })
+    expect(await page.getByRole('dialog', { name: 'Sign in again' }).count()).toBe(0)
+  })
+
+  it('takes a token while the provider hangs', async () => {
+    const page = await browser.page()
+    await page.route('**/.well-known/**', async () => Promise.resolve())
+    await page.goto(`${service.url}/admin/mail/quotas`)
+    await button(page).click()
+    await page.getByText('The identity provider did not sign you in: it did not answer in time').waitFor()
+    await page.fill('input[type=password]', TOKENS.admin)
+    await page.getByRole('button', { name: 'Sign in', exact: true }).click()
+    await page.locator('.who b', { hasText: 'admin' }).waitFor()
+  })
+
   it('asks to sign in again after the token has expired and cannot be renewed, and keeps the input', async () => {
     const id = await service.quota(4712)
     // Long enough for a slow answer.

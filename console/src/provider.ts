@@ -38,6 +38,8 @@ interface Pending {
 }
 
 const PENDING = 'quota-console-sign-in'
+/** The time limit of a request to the provider, in milliseconds: one that hangs must stop nobody who has a token. */
+const PATIENCE_MS = 5_000
 /** The page to which the provider redirects; registered there. */
 const redirectUri = `${location.origin}/admin/`
 
@@ -118,14 +120,24 @@ export async function comeBack(provider: Provider): Promise<Grant | undefined> {
   }
 }
 
-/** Renews an access token that expires soon. */
-export async function renew(provider: Provider, { refreshToken = '', idToken }: Grant): Promise<Grant> {
+/**
+ * Renews an access token that expires soon.
+ * @returns undefined if the provider refuses
+ * @throws Error if it cannot be reached, or does not answer: a later attempt may succeed
+ */
+export async function renew(provider: Provider, { refreshToken = '', idToken }: Grant): Promise<Grant | undefined> {
   const { oauth, server, client, options } = await discover(provider)
-  const response = await oauth.refreshTokenGrantRequest(server, client, oauth.None(), refreshToken, {
-    ...options,
-    additionalParameters: resourceOf(provider),
-  })
-  const renewed = grantOf(await oauth.processRefreshTokenResponse(server, client, response))
+  let renewed: Grant
+  try {
+    const response = await oauth.refreshTokenGrantRequest(server, client, oauth.None(), refreshToken, {
+      ...options,
+      additionalParameters: resourceOf(provider),
+    })
+    renewed = grantOf(await oauth.processRefreshTokenResponse(server, client, response))
+  } catch (error) {
+    if (error instanceof oauth.ResponseBodyError) return undefined
+    throw error
+  }
   return { ...renewed, refreshToken: renewed.refreshToken ?? refreshToken, idToken: renewed.idToken ?? idToken }
 }
 
@@ -160,7 +172,10 @@ async function discover({ issuer, clientId }: Provider): Promise<Discovered> {
     const address = new URL(issuer)
     // Marked as deprecated to stand out. The service accepts http only for loopback, for trials.
     // eslint-disable-next-line @typescript-eslint/no-deprecated
-    const options = { [oauth.allowInsecureRequests]: address.protocol === 'http:' }
+    const insecure = { [oauth.allowInsecureRequests]: address.protocol === 'http:' }
+    // The pages run in browsers alone.
+    // eslint-disable-next-line no-restricted-syntax
+    const options = { ...insecure, signal: () => AbortSignal.timeout(PATIENCE_MS) }
     const response = await oauth.discoveryRequest(address, options)
     const server = await oauth.processDiscoveryResponse(address, response)
     return { oauth, server, client: { client_id: clientId }, options }
@@ -198,6 +213,7 @@ function failureOf(error: unknown): Error {
 }
 
 function messageOf(error: unknown): string {
+  if (error instanceof DOMException && error.name === 'TimeoutError') return 'it did not answer in time'
   const { error_description: described, error: code, message } = error as Record<string, unknown>
   const words = [described, code, message].find((one): one is string => typeof one === 'string' && one !== '')
   return words ?? 'no reason given'

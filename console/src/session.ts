@@ -60,6 +60,10 @@ let renewing: Promise<void> | undefined
 let hadNoRole = false
 /** An access token that expires within this time is renewed before its use, in milliseconds. */
 const RENEW_BEFORE_MS = 30_000
+/** The pause after a renewal that the provider did not answer, in milliseconds. */
+const RENEW_AGAIN_MS = 5_000
+/** Not earlier than this is the token renewed. */
+let renewAgainAt = 0
 
 /** The service's sign-in settings; a page from another origin accepts only tokens. */
 const settings = JSON.parse(metaContent('quota-sign-in') || '{}') as { provider?: Provider; idleMinutes?: number }
@@ -244,20 +248,24 @@ async function signInWith(found: Grant | undefined): Promise<void> {
   }
 }
 
-/** The token, renewed if it expires soon. A token that cannot be renewed is used until it expires. */
+/**
+ * The token, renewed if it expires soon. A token that cannot be renewed is used until it expires; if the provider did
+ * not answer, it is asked again after a pause.
+ */
 async function freshToken(): Promise<string> {
   const { endsAt = Infinity, refreshToken } = grant ?? {}
-  if (provider !== undefined && grant !== undefined && refreshToken !== undefined && endsAt - now() < RENEW_BEFORE_MS) {
+  const isDue = endsAt - now() < RENEW_BEFORE_MS && now() >= renewAgainAt
+  if (provider !== undefined && grant !== undefined && refreshToken !== undefined && isDue) {
     const before = grant
     renewing ??= renew(provider, before)
-      .then((renewed) => {
+      .then((renewed = { ...before, refreshToken: undefined }) => {
         // The person may have signed out meanwhile.
         if (grant !== before) return
         grant = renewed
         token = renewed.token
       })
       .catch(() => {
-        if (grant === before) grant = { ...before, refreshToken: undefined }
+        renewAgainAt = now() + RENEW_AGAIN_MS
       })
       .finally(() => {
         renewing = undefined

@@ -1,4 +1,5 @@
 import mysql, { type QueryError } from 'mysql2'
+import type { Reach } from '../common/periodic-task.js'
 import { INSTANCES } from './instance.entity.js'
 import type { ServerOptions } from './server.js'
 import { clusterOf, WAITS_FOR_OTHERS } from './session-settings.js'
@@ -46,11 +47,16 @@ export async function probeServer(server: ServerOptions): Promise<Found> {
         })
       }),
     )
+  // Every member of a group is writable: one that is not is outside, and lacks what the others have committed.
+  let outside: Reach = 'reads'
   try {
     await say(BOUNDS)
-    // An expelled member of a group still answers those who ask without this; the service's sessions do not.
     const cluster = await inTime(clusterOf(connection))
-    if (cluster === 'group-replication') await say(WAITS_FOR_OTHERS[cluster])
+    if (cluster === 'group-replication') {
+      outside = 'none'
+      // An expelled member still answers those who ask without this; the service's sessions do not.
+      await say(WAITS_FOR_OTHERS[cluster])
+    }
     await say(`SELECT 1 FROM ${INSTANCES} LIMIT 1`)
   } catch (error) {
     end()
@@ -60,7 +66,7 @@ export async function probeServer(server: ServerOptions): Promise<Found> {
     await say(WRITE)
     return { reach: 'all' }
   } catch (error) {
-    return isLockTimeout(error) ? { reach: 'reads', cause: error } : foundBy(error, 'reads')
+    return isLockTimeout(error) ? { reach: 'reads', cause: error } : foundBy(error, outside)
   } finally {
     end()
   }

@@ -6,6 +6,7 @@ import { isFromTheFuture, leaseFor } from '../database/lease.js'
 import { PeriodicTask } from '../common/periodic-task.js'
 import type { SharedReads } from '../database/shared-reads.js'
 import type { Transaction, TransactionRunner } from '../database/transaction-runner.js'
+import type { Turns } from '../database/turns.js'
 import { type Collected, digestPeriod, isCollected, weightOf } from '../domain/digest.js'
 import { digestMessageOf, messageOf, type WebhookMessage } from './message.js'
 import type { EventPlace } from '../ledger/feed/event-reader.js'
@@ -36,6 +37,8 @@ const LEASE_MS = 10_000
 const CONCURRENCY = 16
 /** After this many failed attempts in a row, only the oldest event is tried, until one is received (contract, §10). */
 const MAX_FAILURES_IN_ROW = 20
+/** The maximum wait of a write for its turn, in milliseconds. */
+const TURN_WITHIN_MS = 6_000
 /** The maximum number of events that one transaction queues. */
 const QUEUE_STEP = 500
 /** The maximum number of deliveries read ahead. */
@@ -65,6 +68,8 @@ export interface DeliveryParts {
   /** What turns begin with, by endpoint: turns that begin together share a read. */
   readonly views: SharedReads<string, TurnView | undefined>
   readonly transactions: TransactionRunner
+  /** Turns of writes: however many endpoints there are, those of requests find free connections. */
+  readonly turns: Turns
   readonly clock: Clock
   readonly counted: (endpoint: string, result: DeliveryResult) => void
   readonly random: () => number
@@ -213,13 +218,15 @@ export class Delivery {
     change: (transaction: Transaction, row: WebhookRow) => Promise<void>,
     mine: (row: WebhookRow) => boolean = ({ holder }) => holder === this.parts.registry.id,
   ): Promise<boolean> {
-    const { store, transactions } = this.parts
-    return transactions.write(async (transaction) => {
-      const row = await store.one(transaction, this.name, true)
-      if (row?.state !== 'active' || !mine(row)) return false
-      await change(transaction, row)
-      return true
-    })
+    const { store, transactions, turns } = this.parts
+    return turns.run(this.name, performance.now() + TURN_WITHIN_MS, async () =>
+      transactions.write(async (transaction) => {
+        const row = await store.one(transaction, this.name, true)
+        if (row?.state !== 'active' || !mine(row)) return false
+        await change(transaction, row)
+        return true
+      }),
+    )
   }
 
   /** Removes events that would be removed from the feed soon: they count as failed. */

@@ -1,12 +1,30 @@
+import dns from 'node:dns/promises'
 import type { LookupFunction } from 'node:net'
+import { FairSemaphore } from '../fairness/fair-semaphore.js'
+
+/** The maximum wait for the lookup of a name about which the name servers are silent, in milliseconds. */
+const SILENT_PATIENCE_MS = 5_000
+/** The patience with a name server: one second, then two. */
+const QUESTION = { timeout: 1_000, tries: 2 }
 
 /**
- * Looks a host up once for all that wait for it. The system's resolver occupies a thread for as long as a name server
- * is silent, and has two of them: the attempts at one endpoint would keep every other lookup of the process waiting,
- * those of other endpoints and of the database, too.
+ * Looks hosts up by the system's resolver without taking all of its threads. A lookup occupies one for as long as a
+ * name server is silent, and there are two of them: endpoints about which the name servers are silent would keep every
+ * other lookup of the process waiting, those of the database, too. So
+ *
+ * - all attempts that wait for the same host share a lookup;
+ * - the name servers are asked first, without a thread; hosts about which they are silent are looked up one at a time,
+ *   since the system may know them all the same.
+ *
+ * @param lookup the system's
+ * @param isAnswered do the name servers answer, in whatever way?
  */
-export function sharedLookup(lookup: LookupFunction): LookupFunction {
+export function sharedLookup(
+  lookup: LookupFunction,
+  isAnswered: (hostname: string) => Promise<boolean> = askNameServers,
+): LookupFunction {
   const waiting = new Map<string, Parameters<LookupFunction>[2][]>()
+  const silent = new FairSemaphore({ items: 1 })
   return (hostname, options, found) => {
     const key = JSON.stringify([hostname, options])
     const others = waiting.get(key)
@@ -15,10 +33,35 @@ export function sharedLookup(lookup: LookupFunction): LookupFunction {
       return
     }
     const all = [found]
-    lookup(hostname, options, (...answer) => {
+    const end: typeof found = (...answer) => {
       waiting.delete(key)
       for (const one of all) one(...answer)
-    })
+    }
     waiting.set(key, all)
+    void isAnswered(hostname).then(async (answered) => {
+      if (answered) {
+        lookup(hostname, options, end)
+        return
+      }
+      const wait = silent.acquire(hostname, 0, SILENT_PATIENCE_MS)
+      if (wait !== undefined && !(await wait.granted)) {
+        end(Object.assign(new Error(`the name servers do not answer about ${hostname}`), { code: 'EAI_AGAIN' }), '')
+        return
+      }
+      lookup(hostname, options, (...answer) => {
+        silent.release(hostname, 0)
+        end(...answer)
+      })
+    })
   }
+}
+
+async function askNameServers(hostname: string): Promise<boolean> {
+  // Never a question to a name server (RFC 6761).
+  if (hostname === 'localhost') return true
+  const resolver = new dns.Resolver(QUESTION)
+  const answers = await Promise.allSettled([resolver.resolve4(hostname), resolver.resolve6(hostname)])
+  return answers.every(
+    (answer) => answer.status === 'fulfilled' || (answer.reason as NodeJS.ErrnoException).code !== 'ETIMEOUT',
+  )
 }

@@ -9,6 +9,7 @@ import { parseWebhooksFile, type WebhookEndpoint, WEBHOOKS_FILE } from '../confi
 import { PeriodicTask } from '../common/periodic-task.js'
 import { SharedReads } from '../database/shared-reads.js'
 import { TransactionRunner } from '../database/transaction-runner.js'
+import { Turns } from '../database/turns.js'
 import { METRICS_REGISTRY } from '../common/metrics.js'
 import { Delivery, type DeliveryParts, type TurnView } from './delivery.js'
 import { EndpointRegistry } from './endpoint-registry.js'
@@ -19,6 +20,9 @@ import { digestPlace, WebhookStore } from './webhook-store.js'
 const ANNOUNCE_EVERY_MS = 15_000
 /** The same after a failure, or while something is left of former endpoints. */
 const AGAIN_MS = 1_000
+
+/** The maximum number of connections for writes that all deliveries have at a time. */
+const WRITES_AT_ONCE = 2
 
 /**
  * Sends events to the endpoints of WEBHOOKS_FILE, in the background. Each endpoint has its own delivery, which waits
@@ -53,6 +57,7 @@ export class Webhooks implements OnApplicationBootstrap, BeforeApplicationShutdo
       feeds,
       views: new SharedReads((names) => this.views(names)),
       transactions,
+      turns: new Turns(WRITES_AT_ONCE),
       clock,
       counted: (endpoint, result) => this.metrics.count(endpoint, result),
       random: Math.random,

@@ -344,6 +344,8 @@ export class Ledger<Q extends QuotaRow> implements BeforeApplicationShutdown {
 
   private async quotaOwner(quotaId: number): Promise<number> {
     const ownerId = await this.ownerOfQuota.get(quotaId)
+    // A server that accepts no writes may lack what others have committed.
+    if (ownerId === undefined) this.transactions.requireWrites()
     if (ownerId === undefined) throw quotaNotFound(quotaId)
     return ownerId
   }
@@ -352,6 +354,7 @@ export class Ledger<Q extends QuotaRow> implements BeforeApplicationShutdown {
   private async operationOwner({ id, ownOnly }: Caller, operationId: string): Promise<number> {
     const known = this.remembered.get(operationId)
     const ownerId = known?.ownerId ?? (await this.ownerOfOperation.get(operationId))
+    if (ownerId === undefined) this.transactions.requireWrites()
     if (ownerId === undefined) throw operationNotFound(operationId)
     if (!ownOnly) return ownerId
     const maker = known?.maker ?? (await this.makerOfOperation.get(operationId))
@@ -373,7 +376,8 @@ export class Ledger<Q extends QuotaRow> implements BeforeApplicationShutdown {
     try {
       return await find()
     } catch (error) {
-      if (key === null) throw error
+      // The time for a request whose store is away is over.
+      if (key === null || (error as ServiceError).code === 'unavailable') throw error
       const deduplicationKeys = [deduplicationKeyFor(caller.id, key)]
       const acts = await this.transactions
         .readsOf(caller.id)

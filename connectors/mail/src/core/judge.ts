@@ -93,8 +93,8 @@ export class Judge {
     if (state === 'RCPT' && question.localCount === undefined) this.exemptions.note(question)
     if (!final && state !== 'DATA' && !(this.rules.checkAtRcpt && state === 'RCPT'))
       return { ...PASS, reason: 'not_asked' }
-    if (final && (question.instance === '' || question.recipientCount < 1))
-      throw new Error('a message without instance or recipient_count: is this Postfix 2.3 or later?')
+    if (final && question.instance === '') throw new Error('a message without instance: is this Postfix 2.3 or later?')
+    if (final && question.recipientCount < 1) throw new Error('a message without recipients')
     if (final && this.rules.unit === 'kb' && question.size < 1) throw new Error('a message without size')
     const counted = this.exemptions.countOf(question)
     if (counted === 0) return { ...PASS, reason: 'free', amount: 0 }
