@@ -277,6 +277,9 @@ onOwnServer('the database away', () => {
       const further = await timed(spend)
       const reads = await Promise.all(times(10).map(read))
       const ready = await limited.get('/health/ready')
+      // It may lack what others have committed.
+      const unknown = `${MAIL.usage}/00000000-0000-7000-8000-000000000000/refund`
+      const absent = await limited.post(unknown, {}, fresh('absent'))
       await database.execute('SET GLOBAL read_only = 0')
       const began = performance.now()
       while ((await spend()).status !== 200) await sleep(25)
@@ -287,8 +290,9 @@ onOwnServer('the database away', () => {
         'reads answered 200': reads.filter(({ status }) => status === 200).length,
         'done again after ms': Math.round(returned),
       })
-      expect([first.answer.status, further.answer.status, ready.status]).toEqual([503, 503, 503])
-      for (const answer of [first.answer, further.answer, ready]) {
+      const answers = [first.answer, further.answer, ready, absent]
+      expect(answers.map(({ status }) => status)).toEqual([503, 503, 503, 503])
+      for (const answer of answers) {
         expect(bodyOf(answer).detail).toMatch(/^The database is read-only/)
       }
       expect((await limited.get('/metrics')).text).toMatch(

@@ -1,6 +1,15 @@
 import { describe, expect, it } from '@jest/globals'
 import fc from 'fast-check'
-import { byTime, collect, type Collected, digestPeriod, MAX_DIGEST_LINES, type Ranked, weightOf } from './digest.js'
+import {
+  byTime,
+  collect,
+  type Collected,
+  digestPeriod,
+  isCollected,
+  MAX_DIGEST_LINES,
+  type Ranked,
+  weightOf,
+} from './digest.js'
 
 const time = (text: string): number => Date.parse(text)
 
@@ -54,5 +63,15 @@ describe('a digest', () => {
         },
       ),
     )
+  })
+
+  it('knows what it has collected: exactly while it lists everything, then by the times', () => {
+    const all = Array.from({ length: 2 * MAX_DIGEST_LINES + 2 }, (_, position): Ranked => {
+      return { weight: 0, at: position, channel: 'mail', position }
+    })
+    const even = all.filter(({ position }) => position % 2 === 0)
+    const [listed, more] = [collect(undefined, even.slice(0, MAX_DIGEST_LINES)), collect(undefined, even)]
+    expect(all.filter((one) => isCollected(listed, one))).toEqual(even.slice(0, MAX_DIGEST_LINES))
+    expect(all.filter((one) => isCollected(more, one))).toEqual(all.slice(0, -1))
   })
 })

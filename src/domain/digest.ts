@@ -72,7 +72,11 @@ export function collect(known: Collected | undefined, events: readonly Ranked[])
   }
 }
 
-/** May an event be among those that were collected? All of its period are that are between the first and the last. */
-export function isCollected({ first, last }: Collected, event: Ranked): boolean {
+/**
+ * May an event be among those that were collected? As long as all are listed, the list says so. Of more events, those
+ * between the first and the last count as collected: all are, unless other types were selected meanwhile.
+ */
+export function isCollected({ count, first, last, worst }: Collected, event: Ranked): boolean {
+  if (count === worst.length) return worst.some((one) => byTime(one, event) === 0)
   return byTime(first, event) <= 0 && byTime(event, last) <= 0
 }

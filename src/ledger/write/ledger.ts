@@ -344,18 +344,24 @@ export class Ledger<Q extends QuotaRow> implements BeforeApplicationShutdown {
 
   private async quotaOwner(quotaId: number): Promise<number> {
     const ownerId = await this.ownerOfQuota.get(quotaId)
-    // A server that accepts no writes may lack what others have committed.
-    if (ownerId === undefined) this.transactions.requireWrites()
-    if (ownerId === undefined) throw quotaNotFound(quotaId)
+    if (ownerId === undefined) throw this.absent(quotaNotFound(quotaId))
     return ownerId
+  }
+
+  /**
+   * Returns the refusal of an act on what was not found.
+   * @throws StoreUnavailable if the store accepts no writes: it may lack what others have committed
+   */
+  private absent(refusal: ServiceError): ServiceError {
+    this.transactions.requireWrites()
+    return refusal
   }
 
   /** @throws ServiceError operation_not_found, also if the caller may not see the operation */
   private async operationOwner({ id, ownOnly }: Caller, operationId: string): Promise<number> {
     const known = this.remembered.get(operationId)
     const ownerId = known?.ownerId ?? (await this.ownerOfOperation.get(operationId))
-    if (ownerId === undefined) this.transactions.requireWrites()
-    if (ownerId === undefined) throw operationNotFound(operationId)
+    if (ownerId === undefined) throw this.absent(operationNotFound(operationId))
     if (!ownOnly) return ownerId
     const maker = known?.maker ?? (await this.makerOfOperation.get(operationId))
     if (maker !== id) throw operationNotFound(operationId)
