@@ -30,7 +30,7 @@ describe('the lookup of endpoints', () => {
     expect([...resolver.asked.keys()]).toEqual(['silent-a', 'one', 'two', 'three'])
     resolver.answer('two')
     resolver.answer('silent-a')
-    await settled()
+    for (let turns = 0; turns < 3; turns += 1) await settled()
     expect([...resolver.asked.keys()]).toEqual(['one', 'three', 'silent-b'])
     expect(found).toEqual(['two', 'silent-a', 'silent-a'])
   })

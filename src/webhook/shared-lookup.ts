@@ -1,6 +1,6 @@
 import dns from 'node:dns/promises'
 import type { LookupFunction } from 'node:net'
-import { FairSemaphore } from '../fairness/fair-semaphore.js'
+import { Turns } from '../database/turns.js'
 
 /** The maximum wait for the lookup of a name about which the name servers are silent, in milliseconds. */
 const SILENT_PATIENCE_MS = 5_000
@@ -24,7 +24,7 @@ export function sharedLookup(
   isAnswered: (hostname: string) => Promise<boolean> = askNameServers,
 ): LookupFunction {
   const waiting = new Map<string, Parameters<LookupFunction>[2][]>()
-  const silent = new FairSemaphore({ items: 1 })
+  const silent = new Turns(1)
   return (hostname, options, found) => {
     const key = JSON.stringify([hostname, options])
     const others = waiting.get(key)
@@ -38,21 +38,21 @@ export function sharedLookup(
       for (const one of all) one(...answer)
     }
     waiting.set(key, all)
-    void isAnswered(hostname).then(async (answered) => {
-      if (answered) {
-        lookup(hostname, options, end)
-        return
-      }
-      const wait = silent.acquire(hostname, 0, SILENT_PATIENCE_MS)
-      if (wait !== undefined && !(await wait.granted)) {
-        end(Object.assign(new Error(`the name servers do not answer about ${hostname}`), { code: 'EAI_AGAIN' }), '')
-        return
-      }
-      lookup(hostname, options, (...answer) => {
-        silent.release(hostname, 0)
-        end(...answer)
+    const look = async (): Promise<void> =>
+      new Promise((resolve) => {
+        lookup(hostname, options, (...answer) => {
+          end(...answer)
+          resolve()
+        })
       })
-    })
+    isAnswered(hostname)
+      .then(async (answered) =>
+        answered ? look() : silent.run(hostname, performance.now() + SILENT_PATIENCE_MS, look),
+      )
+      .catch(() => {
+        const error = new Error(`the name servers do not answer about ${hostname}`)
+        end(Object.assign(error, { code: 'EAI_AGAIN' }), '')
+      })
   }
 }
 
