@@ -153,7 +153,7 @@ describe('the connector over HTTP', () => {
     [404, '/elsewhere', {}, TOKEN, /\/message and \/mta-hook/],
     [400, '/message', '{', TOKEN, /JSON/],
     [400, '/message', { login: 1, recipients: 'many' }, TOKEN, /login must be a string; recipients must be an integer/],
-    [400, '/message', { login: 'ann' }, TOKEN, /recipient_count/],
+    [400, '/message', { login: 'ann' }, TOKEN, /without recipients/],
     [413, '/message', `[${'1,'.repeat(300_000)}1]`, TOKEN, /bytes/],
   ])('answers %d to what is no question (%s)', async (status, path, body, token, error) => {
     expect(await post(connector, path, body, token)).toEqual({ status, body: { error: expect.stringMatching(error) } })
