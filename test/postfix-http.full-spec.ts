@@ -128,12 +128,13 @@ describe('the connector over HTTP', () => {
   it('refunds what was charged for a caller that had gone before the answer, unless it may ask again', async () => {
     await total(3, 100)
     const slow = await Detour.start(service.url)
+    // The end of the connection is noticed before the answer comes.
+    slow.delayMs = 500
     const late = await Connector.start(settings({ QUOTA_URL: slow.url }))
     const leave = async (body: object): Promise<void> => {
       const gone = new AbortController()
       const before = slow.paths.length
       const said = post(late, '/message', body, TOKEN, gone.signal).catch(() => undefined)
-      slow.delayMs = 300
       while (!slow.paths.slice(before).some((path) => path.startsWith(MAIL.consume))) await sleep(5)
       gone.abort()
       await said

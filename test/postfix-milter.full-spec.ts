@@ -89,6 +89,8 @@ describe('the connector as a filter (milter)', () => {
   it('refunds what was charged for a mail server that had gone before the answer', async () => {
     await total(3, 10)
     const slow = await Detour.start(service.url)
+    // The end of the connection is noticed before the answer comes.
+    slow.delayMs = 500
     const late = await Connector.start(settings({ QUOTA_URL: slow.url }))
     const milter = await MilterClient.to(late.milter)
     milter.envelope(user(3), 4)
