@@ -229,15 +229,16 @@ onEveryStore('the migrate command', (kind) => {
       await inside(store, async (dataSource) => dataSource.query('DELETE FROM service_instance'))
       const unknown = await runNode([ENTRY, '--back'], { env: { DATABASE_URL: store.url } })
       expect(unknown).toMatchObject({ code: 1, stderr: expect.stringContaining('was run by a newer version') })
-      const all = [...NAMES, next.adds, next.uses]
-      for (const name of all.toReversed()) {
+      for (const name of [next.uses, next.adds]) {
         const ended = await command('--back')
         expect(ended).toMatchObject({ code: 0, stderr: '' })
         expect(ended.stdout).toMatch(new RegExp(`\ntaken back ${name}\n$`))
       }
-      expect((await command('--back')).stdout).toMatch(/nothing to take back/)
-      // An empty database has no older instances.
-      expect(ranBy(await command())).toEqual(all)
+      expect(await command('--back')).toMatchObject({
+        code: 1,
+        stderr: expect.stringMatching(/only Baseline\d+ is left/),
+      })
+      expect(await recordedIn(store)).toEqual(NAMES)
     })
 
     if (kind.name !== 'SQLite') {
@@ -277,9 +278,7 @@ onEveryStore('the migrate command', (kind) => {
           const migrateWith = async (...args: string[]): Promise<Ended> =>
             runNode([next.program('migrate.js'), ...args], { env })
           expect(ranBy(await migrateWith())).toEqual([...NAMES, next.adds, next.uses])
-          // Columns go by ALTER.
-          for (const _ of [next.uses, next.adds])
-            expect(await migrateWith('--back')).toMatchObject({ code: 0, stderr: '' })
+          expect(await migrateWith('--back')).toMatchObject({ code: 0, stderr: '' })
           const refused = await migrateWith('--back')
           expect(refused.code).toBe(1)
           expect(refused.stderr).toMatch(/DROP command denied/)

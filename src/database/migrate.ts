@@ -116,7 +116,8 @@ export async function withoutStarts<T>(
  * Reverts the last migration, with its data. No instance may use that data any more.
  * @param before under the lock; refuses by throwing Refused
  * @returns its name; undefined if there is none
- * @throws the error of the last attempt, or that this version does not know the migration, since a newer one ran it
+ * @throws Refused this version does not know the migration, since a newer one ran it, or it is the baseline
+ * @throws the error of the last attempt
  */
 export async function migrateBack(
   config: DatabaseConfig,
@@ -133,6 +134,7 @@ export async function migrateBack(
       if (begun !== undefined && !names.includes(begun)) return begun
       const last = names.at(-1)
       if (last !== undefined && notKnown([last]).length > 0) throw new UnknownMigration(last)
+      if (last === FIRST.name) throw new OnlyBaseline(last)
       begun = last
       if (last !== undefined) await new Executor(dataSource, runner, true).undoLastMigration()
       return last
@@ -159,6 +161,8 @@ async function ensureOwnTables(runner: QueryRunner): Promise<void> {
     {
       name: migrationsTableName,
       columns: { id: { ...generated, type: 'int' }, timestamp: integer, name: ascii(255) },
+      // Of two nodes of a cluster that migrate at the same time, one fails, and finds nothing to do at its next try.
+      unique: [['name']],
     },
     {
       name: metadataTableName,
@@ -322,6 +326,12 @@ class OtherHistory extends Refused {
 class UnknownMigration extends Refused {
   constructor(name: string) {
     super(`${name} was run by a newer version, which alone can take it back`)
+  }
+}
+
+class OnlyBaseline extends Refused {
+  constructor(name: string) {
+    super(`only ${name} is left, which holds all data: to remove them, drop the database`)
   }
 }
 

@@ -16,8 +16,10 @@ class ${ADDS} {
   async up(runner) {
     if (!(await runner.hasColumn('mail_quota', 'trial')))
       await runner.query('ALTER TABLE mail_quota ADD COLUMN trial bigint NOT NULL DEFAULT 7')
+    await runner.query('CREATE TABLE IF NOT EXISTS mail_trial (id bigint NOT NULL PRIMARY KEY)')
   }
   async down(runner) {
+    await runner.query('DROP TABLE IF EXISTS mail_trial')
     await runner.query('ALTER TABLE mail_quota DROP COLUMN trial')
   }
 }
