@@ -28,6 +28,7 @@ import { findInterpreters } from './interpreters.mjs'
 import { ask, findMariaDb, startMariaDb } from './mariadb.mjs'
 import { findCalc } from './libreoffice.mjs'
 import { findPostfix } from './postfix.mjs'
+import { findReleased } from './released.mjs'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 const KNOWN = ['sqlite', 'mariadb', 'mysql']
@@ -153,6 +154,12 @@ async function main() {
       findInterpreters() === undefined
         ? 'Python or PHP: not installed; the senders in examples were not run'
         : 'Python and PHP: ran the senders in examples',
+    )
+    const released = findReleased()
+    console.log(
+      released === undefined
+        ? 'Released version: none in the history of this checkout; no update of it was tried'
+        : `Released version: ${released.version} (${released.commit.slice(0, 12)}), updated to this one`,
     )
   }
   const results = resultsIn(file)
