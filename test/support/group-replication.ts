@@ -84,7 +84,8 @@ export class GroupNode extends ClusterServer {
    * @param founds it founds the group instead of joining it
    */
   async start({ founds = false, first = false } = {}): Promise<void> {
-    const init = first ? [`--init-file=${join(this.directory, 'init.sql')}`] : []
+    // A returning member accepts no writes before it has joined: nothing keeps the service from it until then.
+    const init = first ? [`--init-file=${join(this.directory, 'init.sql')}`] : ['--super-read-only=ON']
     this.run(findGroupReplication()!.server, ['--no-defaults', ...this.options, ...init])
     await this.until('answers', async () => (await this.rows('SELECT 1')).length === 1)
     await this.join({ founds })
