@@ -804,6 +804,8 @@ describe('what is printed and looked at', () => {
     await reads(found, /235[\s\S]*mailer[\s\S]*order 8841\/a/)
     await look('späte')
     await panel(page, 'Quotas whose label begins so').getByText('Späte Post').waitFor()
+    await look('example')
+    await panel(page, 'Groups whose name begins so').getByText('example.org').waitFor()
     await look('boris')
     await panel(page, 'Changes by boris').getByRole('row').nth(1).waitFor()
     const asked = page.waitForRequest(/actor=oidc%3Aboris/)

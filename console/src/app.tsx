@@ -272,7 +272,7 @@ function Sections({ channel, admin }: { channel: ChannelName; admin: boolean }):
 
 const UUID = /^(?:operation )?([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})$/i
 /** `7`, `Account 7`, `User 3`, `#12`, `Cap #12`, `Group 5`: every form in which the console shows a number. */
-const NUMBERED = /^(account|user|quota|cap|group|change set|#)? ?#?(\d{1,16})$/i
+const NUMBERED = /^(account|user|quota|cap|group|change set|#)? ?#?([1-9]\d{0,15})$/i
 
 /** One search field for numbers, keys, ids, labels and names. */
 function Search({ channel }: { channel: ChannelName }): ReactNode {
@@ -297,7 +297,7 @@ function Search({ channel }: { channel: ChannelName }): ReactNode {
     <form role="search" className="search" onSubmit={submit}>
       <label className="visually-hidden" htmlFor="search">
         Search: {client.owner} number, # and a quota’s number, an operation’s identifier, an idempotency key, the
-        beginning of a label, or a colleague’s name
+        beginning of a label or of a group’s name, or a colleague’s name
       </label>
       <input
         id="search"

@@ -2,6 +2,7 @@ import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import type { ReactNode } from 'react'
 import { ChangeTable } from './changes.tsx'
+import { GroupTable } from './groups.tsx'
 import { LedgerTable } from './ledger-table.tsx'
 import { QuotaTable } from './quotas.tsx'
 import { ANYBODY, type ChannelClient } from '../channel-client.ts'
@@ -15,7 +16,7 @@ const REQUEST = /^[A-Za-z0-9._-]{1,128}$/
 const LONGEST_LABEL = 120
 const LONGEST_NAME = 64
 
-/** Finds a text among keys of recent callers, labels, names and request ids. */
+/** Finds a text among keys of recent callers, labels, names of groups and of people, and request ids. */
 export function EverythingScreen({
   client,
   search: { q = '' },
@@ -25,6 +26,7 @@ export function EverythingScreen({
 }): ReactNode {
   const key = [client.name, 'everything', q]
   const { length } = Array.from(q)
+  // A label, or the name of a group.
   const isLabel = q !== '' && length <= LONGEST_LABEL && !/\p{Cc}/u.test(q)
   const operations = useQuery({
     queryKey: [...key, 'operations'],
@@ -34,6 +36,11 @@ export function EverythingScreen({
   const quotas = useQuery({
     queryKey: [...key, 'quotas'],
     queryFn: ({ signal }) => client.quotas({ label: q, page: 1, pageSize: ROWS }, signal),
+    enabled: isLabel,
+  })
+  const groups = useQuery({
+    queryKey: [...key, 'groups'],
+    queryFn: ({ signal }) => client.groups({ name: q, page: 1, pageSize: ROWS }, signal),
     enabled: isLabel,
   })
   const byName = useQuery({
@@ -46,7 +53,7 @@ export function EverythingScreen({
     queryFn: ({ signal }) => client.changes({ requestId: q, pageSize: ROWS }, signal),
     enabled: REQUEST.test(q),
   })
-  const all = [operations, quotas, byName, byRequest]
+  const all = [operations, quotas, groups, byName, byRequest]
   const nothing =
     all.every(({ isLoading, error }) => !isLoading && error === null) &&
     all.every(({ data }) => data === undefined || data.items.length === 0)
@@ -58,8 +65,8 @@ export function EverythingScreen({
       {nothing && (
         <div className="empty">
           <p>
-            Nothing: no operation has this key, no quota has a label that begins so, and nobody of this name has changed
-            anything.
+            Nothing: no operation has this key, no quota has a label and no group a name that begins so, and nobody of
+            this name has changed anything.
           </p>
           <p>
             {client.Owner}s are found by their number, quotas by # and theirs, operations by their whole identifier.
@@ -77,6 +84,18 @@ export function EverythingScreen({
             {total > items.length && (
               <Link to="/$channel/quotas" params={{ channel: client.name }} search={{ label: q }}>
                 All of them
+              </Link>
+            )}
+          </>
+        )}
+      </Found>
+      <Found of={groups} title="Groups whose name begins so">
+        {({ items, total }) => (
+          <>
+            <GroupTable client={client} rows={items} />
+            {total > items.length && (
+              <Link to="/$channel/groups" params={{ channel: client.name }} search={{ name: q }}>
+                All of these groups
               </Link>
             )}
           </>

@@ -127,7 +127,7 @@ export function GroupsScreen({ client, search }: { client: ChannelClient; search
   )
 }
 
-function GroupTable({ client, rows }: { client: ChannelClient; rows: readonly Group[] }): ReactNode {
+export function GroupTable({ client, rows }: { client: ChannelClient; rows: readonly Group[] }): ReactNode {
   return (
     <Table
       caption="Groups, newest first"

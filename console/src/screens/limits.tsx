@@ -50,7 +50,11 @@ export function HeldUp({
       </ul>
       <p>
         {refillsAt === null ? (
-          'Waiting does not help: raise the cap, let it only watch, or reset it.'
+          caps.every(({ total }) => total >= wanted) ? (
+            'Waiting does not help: raise the cap, let it only watch, or reset it.'
+          ) : (
+            'Waiting does not help, nor does a reset: raise the cap, or let it only watch.'
+          )
         ) : (
           <>
             It fits from <Time at={refillsAt} ago /> on, if nothing else is taken.
