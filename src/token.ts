@@ -37,6 +37,7 @@ await command(USAGE, (args) => {
   if (time !== undefined && notAfter === undefined) {
     throw new ArgumentError('--not-after must be a time with its offset, like 2027-01-01T00:00:00Z')
   }
+  if (notAfter !== undefined && notAfter <= Date.now()) throw new ArgumentError('--not-after has passed')
   const end = notAfter === undefined ? '' : `:${formatInstant(notAfter)}`
   const token = newToken(role)
   tell(

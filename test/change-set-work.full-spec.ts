@@ -5,6 +5,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/glob
 import type { Caller } from '../src/auth/caller.decorator.js'
 import { ChangeSetService } from '../src/change-set/change-set.service.js'
 import { firstIdAt } from '../src/ledger/rows/act-id.js'
+import { TransactionRunner } from '../src/database/transaction-runner.js'
 import type { QuotaRow } from '../src/ledger/rows/quota.entity.js'
 import { createConnection } from 'mysql2/promise'
 import { DataSource } from 'typeorm'
@@ -194,6 +195,32 @@ onEveryStore('work on change sets', (kind) => {
       expect(await suite.settled(set.id)).toMatchObject({ state: 'failed', counts: { planned: 3 } })
     })
   })
+
+  if (kind.name !== 'SQLite')
+    it('are not nearer to being set aside after a full disk, during which another instance took over', async () => {
+      const suite = changeSetSuite(MAIL_API, () => app)
+      const owner = fresh()
+      await suite.made(suite.total(owner))
+      const set = await suite.madeSet({ account_id: owner }, { update: { total: { add: 1 } } })
+      await query(
+        "CREATE TRIGGER full BEFORE INSERT ON mail_act FOR EACH ROW SIGNAL SQLSTATE 'HY000' SET MYSQL_ERRNO = 1114",
+      )
+      try {
+        expect((await suite.apply(set)).status).toBe(202)
+        await until(async () => app.app.get(TransactionRunner).reach === 'reads')
+        // As the other instance does.
+        const soon = new Date(app.clock.now() + 9_000).toISOString().replace('T', ' ').slice(0, -1)
+        await query(
+          `UPDATE mail_change_set SET holder = 'other', held_until = '${soon}', attempts = attempts + 1 WHERE id = ${set.id}`,
+        )
+        expect(await rowsWhere(`id = ${set.id} AND attempts = 2`)).toBe(1)
+        await until(async () => (await rowsWhere(`id = ${set.id} AND attempts = 1 AND holder = 'other'`)) === 1)
+      } finally {
+        await query('DROP TRIGGER full')
+      }
+      await query(`UPDATE mail_change_set SET held_until = created_at WHERE id = ${set.id}`)
+      expect(await suite.settled(set.id)).toMatchObject({ state: 'applied', counts: { applied: 1 } })
+    })
 
   if (kind.name !== 'SQLite')
     it('keep their lease while a step waits for a row that another session keeps locked', async () => {

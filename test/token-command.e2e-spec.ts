@@ -65,6 +65,7 @@ describe('the command that makes tokens', () => {
     [['--name', 'a', '--role', 'admin', '--scope', 'own'], '--scope: the scope own does not go with the role admin'],
     [['--name', 'a', '--role', 'usage', '--scope'], 'argument missing'],
     [['--name', 'a', '--role', 'usage', '--not-after', '2027-01-01'], '--not-after must be a time with its offset'],
+    [['--name', 'a', '--role', 'usage', '--not-after', '2020-01-01T00:00:00Z'], '--not-after has passed'],
   ])('refuses %j and says how it is called', async (args, why) => {
     const { code, stdout, stderr } = await token(...args)
     expect([code, stdout]).toEqual([2, ''])

@@ -104,6 +104,7 @@ export class ChannelClient<Channel extends AnyChannel> {
    * @throws HoldOpen another run holds units under this key; the work did not begin
    * @throws HoldSettled the key's hold is no longer open; the work did not begin
    * @throws Problem like reserve and commit: `operation_already_settled` if the hold expired during the work
+   * @throws RangeError the work has spent more than is held: the whole hold was committed, the rest is not charged
    */
   async withHold<Result>(
     reserve: Channel['reserve'],
@@ -126,7 +127,8 @@ export class ChannelClient<Channel extends AnyChannel> {
       throw error
     }
     if (amount === 0) await this.release(operation.id, after)
-    else await this.commit(operation.id, { amount }, after)
+    else await this.commit(operation.id, { amount: Math.min(amount, operation.amount) }, after)
+    if (amount > operation.amount) throw new RangeError(`spent ${amount} of ${operation.amount}`)
     return result
   }
 

@@ -91,7 +91,7 @@ export class HoldOpen<Operation = AnyChannel['operation']> extends Error {
     readonly key: string,
     readonly operation: Operation & { readonly expiresAt: string | null },
   ) {
-    super(`another run's hold of "${key}" is open until ${operation.expiresAt}`)
+    super(`the hold of "${key}" is open until ${operation.expiresAt}`)
   }
 }
 

@@ -197,11 +197,10 @@ export class Transport {
    */
   async send(call: Call): Promise<Answer> {
     const { key, signal } = call
-    if (key !== undefined && !KEY.test(key))
-      throw new TypeError('a key is 1 to 255 printable ASCII characters, without blanks around it')
+    if (key !== undefined && !KEY.test(key)) throw new TypeError('a key is 1 to 255 printable ASCII, trimmed')
     // `confirm` recognizes its effect by this id, and a caller may send one id with several calls.
     const requestId = (call.confirm ? undefined : call.requestId) ?? newRequestId(call.requestId)
-    if (!REQUEST_ID.test(requestId)) throw new TypeError('a request id is 1 to 128 characters of A-Za-z0-9._-')
+    if (!REQUEST_ID.test(requestId)) throw new TypeError('a request id is 1 to 128 of A-Za-z0-9._-')
     const deadline = this.timing.now() + (call.deadlineMs ?? this.deadlineMs)
     let failures = 0
     /** May an attempt have taken effect? */
@@ -370,7 +369,7 @@ function problemOf(status: number, body: unknown, requestId: string): ProblemBod
     type: 'about:blank',
     title: 'Foreign answer',
     status,
-    detail: `something before the service answered ${status}`,
+    detail: `a proxy answered ${status}`,
     code: 'foreign_answer',
     requestId,
   }

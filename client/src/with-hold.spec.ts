@@ -48,6 +48,13 @@ describe('withHold', () => {
     expect(calls(none)[1]).toEqual(['POST', 'ID/release', undefined])
   })
 
+  it('commits all of the hold where the work has spent more, and says so', async () => {
+    const network = holding()
+    const held = network.client.sms.withHold(TEN, KEY, async (hold) => hold.spend(11))
+    await expect(held).rejects.toThrow(new RangeError('spent 11 of 10'))
+    expect(calls(network)[1]).toEqual(['POST', 'ID/commit', { amount: 10 }])
+  })
+
   it('releases where the work throws, and throws the same, also where the release fails', async () => {
     const failure = new Error('no carrier')
     for (const release of [200, 409]) {

@@ -49,8 +49,8 @@ export class ChangeSetRunner<Q extends QuotaRow> {
   private current: Task | undefined
   /** When change sets have just failed, by id and `performance.now()`: they are tried again after a pause. */
   private readonly failed = new Map<number, number>()
-  /** Failures of change sets whose last step met another fault than its own, by id. */
-  private readonly forgiven = new Map<number, number>()
+  /** Change sets whose last step met another fault than its own, by id: until that is recorded, they have to wait. */
+  private readonly interrupted = new Map<number, LeasedChangeSet>()
   /** Called when a change set is set aside; at most one listener. */
   onSetAside: (() => void) | undefined
 
@@ -102,13 +102,14 @@ export class ChangeSetRunner<Q extends QuotaRow> {
   private async rounds(): Promise<void> {
     const { store, transactions, keys } = this.dependencies
     try {
+      await this.forgive()
       await keys.look()
       for (let more = true; more && !this.isStopped();) {
         more = false
         this.waiting = await transactions.read((transaction) => store.firstOfEach(transaction))
         for (const { id } of this.waiting.first.toSorted((a, b) => sizeOf(a) - sizeOf(b))) {
           if (this.isStopped()) break
-          if (performance.now() - (this.failed.get(id) ?? -Infinity) < EVERY_MS) continue
+          if (this.interrupted.has(id) || performance.now() - (this.failed.get(id) ?? -Infinity) < EVERY_MS) continue
           this.failed.delete(id)
           const began = performance.now()
           const task = this.tasks.get(id) ?? (await this.take(id))
@@ -178,14 +179,13 @@ export class ChangeSetRunner<Q extends QuotaRow> {
       if (set?.work == null) return undefined
       const now = clock.now()
       if (leaseFor(this.id, set, now, LEASE_MS) === 'taken') return undefined
-      failures ??= (set.holder === this.id ? this.forgiven.get(id) : undefined) ?? set.attempts
+      failures ??= set.attempts
       const lease = { holder: this.id, heldUntil: now + LEASE_MS, attempts: failures + 1 }
       await store.update(transaction, id, lease)
       return Object.assign(set, lease)
     })
-    this.forgiven.delete(id)
     if (found === undefined || failures === undefined) return undefined
-    const leased = new LeasedChangeSet(store, transactions, clock, found, this.id, failures)
+    const leased = new LeasedChangeSet(store, transactions, clock, found, this.id)
     if (failures < MAX_FAILURES) return { leased, steps: this.work(leased) }
     await this.setAside(leased, 'it has ended its process, or was not finished by it')
     return undefined
@@ -208,11 +208,23 @@ export class ChangeSetRunner<Q extends QuotaRow> {
     const { id } = leased.set
     this.failed.set(id, performance.now())
     if (this.isPassing(error)) {
-      this.forgiven.set(id, leased.failures)
+      this.interrupted.set(id, leased)
       return
     }
-    leased.failures += 1
-    if (leased.failures >= MAX_FAILURES) await this.setAside(leased, error)
+    if (leased.set.attempts >= MAX_FAILURES) await this.setAside(leased, error)
+  }
+
+  /** Records that interrupted steps do not count, as soon as the store accepts it and whoever continues meanwhile. */
+  private async forgive(): Promise<void> {
+    for (const [id, leased] of this.interrupted) {
+      try {
+        await leased.forgive()
+      } catch (error) {
+        if (!(error instanceof ServiceError)) throw error
+        continue
+      }
+      this.interrupted.delete(id)
+    }
   }
 
   /** Is an error the database's or another session's, and not due to the change set? */
@@ -263,6 +275,7 @@ export class ChangeSetRunner<Q extends QuotaRow> {
 
   /** Releases every lease, for other instances. */
   private async giveUp(): Promise<void> {
+    await this.forgive()
     for (const task of this.tasks.values()) await this.held(task, async (leased) => leased.giveUp())
     this.tasks.clear()
   }

@@ -14,13 +14,13 @@ export class LeaseLost extends Error {}
  * One change set while this instance holds its lease. Each write checks the lease under the change set's lock and
  * renews it: an instance that was suspended overwrites nothing that another one wrote.
  *
- * `attempts` is one more than `failures` while a step is in progress, and equal to it while others have their turns: a
- * step that ends the process counts, a change set that only waited in that process does not.
+ * `attempts` counts the failures of the present step in a row, and one more while it is in progress: a step that ends
+ * the process counts, a change set that only waited in that process does not. All of preparing is one step, since it
+ * begins anew.
  */
 export class LeasedChangeSet {
   /**
    * @param set as read when the lease was taken; kept current
-   * @param failures how often the present step has failed in a row; all of preparing is one step, since it begins anew
    */
   constructor(
     private readonly store: ChangeSetStore,
@@ -28,7 +28,6 @@ export class LeasedChangeSet {
     private readonly clock: Clock,
     readonly set: ChangeSetRow,
     private readonly holder: string,
-    public failures: number,
   ) {}
 
   get counts(): Counts {
@@ -55,12 +54,12 @@ export class LeasedChangeSet {
 
   /** Marks the beginning of a step after others had their turns. */
   async begin(): Promise<void> {
-    await this.write({ attempts: this.failures + 1 })
+    await this.write({}, undefined, 1)
   }
 
   /** Lets others have their turns. */
   async pause(): Promise<void> {
-    await this.write({ attempts: this.failures })
+    await this.write({}, undefined, -1)
   }
 
   /** Renews the lease. */
@@ -75,7 +74,20 @@ export class LeasedChangeSet {
 
   /** Releases the lease before it expires; another instance may continue the work. */
   async giveUp(): Promise<void> {
-    await this.write({ attempts: this.failures, holder: null, heldUntil: null })
+    await this.write({ holder: null, heldUntil: null }, undefined, -1)
+  }
+
+  /** Does not count the step in progress, which others have interrupted, and releases the lease if it still has it. */
+  async forgive(): Promise<void> {
+    const { id, work } = this.set
+    let attempts: number | undefined
+    await this.transactions.write(async (transaction) => {
+      const found = await this.store.lock(transaction, id)
+      if (found?.work !== work) return
+      attempts ??= Math.max(0, found.attempts - 1)
+      const lease = found.holder === this.holder ? { holder: null, heldUntil: null } : {}
+      await this.store.update(transaction, id, { attempts, ...lease })
+    })
   }
 
   /** Marks the work as done and releases the lease. */
@@ -84,28 +96,30 @@ export class LeasedChangeSet {
   }
 
   private async step<T>(values: Partial<ChangeSetRow>, others: (transaction: Transaction) => Promise<T>): Promise<T> {
-    if (this.set.work === 'prepare') return this.write(values, others)
-    const result = await this.write({ attempts: 1, ...values }, others)
-    this.failures = 0
-    return result
+    return this.write(this.set.work === 'prepare' ? values : { attempts: 1, ...values }, others)
   }
 
-  private async write(values: Partial<ChangeSetRow>): Promise<void>
+  /** @param counted is added to `attempts`, which another instance may have changed */
+  private async write(values: Partial<ChangeSetRow>, others?: undefined, counted?: number): Promise<void>
   private async write<T>(values: Partial<ChangeSetRow>, others: (transaction: Transaction) => Promise<T>): Promise<T>
   private async write<T>(
     values: Partial<ChangeSetRow>,
     others?: (transaction: Transaction) => Promise<T>,
+    counted = 0,
   ): Promise<T | undefined> {
     const { id, work } = this.set
-    const all = { heldUntil: this.clock.now() + LEASE_MS, ...values }
+    const heldUntil = this.clock.now() + LEASE_MS
+    let attempts: number | undefined
     const result = await this.transactions.write(async (transaction) => {
       const found = await this.store.lock(transaction, id)
       if (found?.holder !== this.holder || found.work !== work) throw new LeaseLost()
+      // A rerun may find what the first attempt has written.
+      attempts ??= Math.max(0, found.attempts + counted)
       const done = await others?.(transaction)
-      await this.store.update(transaction, id, all)
+      await this.store.update(transaction, id, { heldUntil, attempts, ...values })
       return done
     })
-    Object.assign(this.set, all)
+    Object.assign(this.set, { heldUntil, attempts, ...values })
     return result
   }
 }

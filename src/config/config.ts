@@ -469,7 +469,7 @@ function readPublicUrl(read: Reader, name: string): string | undefined {
 function isOrigin(text: string): boolean {
   try {
     const { origin, protocol } = new URL(text)
-    return origin === text && (protocol === 'http:' || protocol === 'https:')
+    return origin === text && !text.includes('*') && (protocol === 'http:' || protocol === 'https:')
   } catch {
     return false
   }
