@@ -5,6 +5,7 @@ import { DataSource } from 'typeorm'
 import { createApp } from './app.js'
 import { TokensFile } from './auth/tokens-file.js'
 import { Tokens } from './auth/tokens.js'
+import { EXIT } from './command.js'
 import { Clock } from './common/clock.js'
 import { loadConfig } from './config/config.js'
 import { readEnvironment } from './config/environment.js'
@@ -27,6 +28,9 @@ import { configured, newerSchema, reasonOf, StartError, using } from './startup.
  * retries a second later.
  */
 const BACKLOG = 4_096
+
+const USAGE = `usage: node dist/src/main.js
+  Starts the service. It takes no arguments: environment variables, and a file .env, configure it.`
 
 const SIGNALS = ['SIGTERM', 'SIGINT'] as const
 
@@ -101,6 +105,13 @@ function nameOf({ address, family, port }: AddressInfo): string {
   return `${family === 'IPv6' ? `[${address}]` : address}:${port}`
 }
 
+const [argument] = process.argv.slice(2)
+if (argument !== undefined) {
+  const isAsked = ['--help', '-h'].includes(argument)
+  const stream = isAsked ? process.stdout : process.stderr
+  stream.write(`${USAGE}\n`)
+  process.exit(isAsked ? EXIT.done : EXIT.wrongArguments)
+}
 try {
   await start()
 } catch (error) {

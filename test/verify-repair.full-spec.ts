@@ -266,6 +266,18 @@ onEveryStore('verify --repair', (kind) => {
     expect(await lines()).toEqual([])
   })
 
+  it.each([DAY - 1, DAY + 1])('moves nothing in a rolling cap whose window was edited to %d s', async (edited) => {
+    await quota()
+    const cap = { account_id: owner, cap: 'enforce', quota_type: 3, window_seconds: DAY, total: TOTAL }
+    const { id } = bodyOf(201, await app.post(MAIL_API.quotas, cap))
+    await consume(520)
+    const counted = async () => sql(`SELECT used, reserved, window_counts FROM mail_quota WHERE id = ${id}`)
+    const before = await counted()
+    await sql('UPDATE mail_quota SET window_seconds = ? WHERE id = ?', [edited, id])
+    expect(await repair()).toEqual([[expect.stringContaining('expected window_seconds 86400'), 'left']])
+    expect(await counted()).toEqual(before)
+  })
+
   it('creates a lock row, and leaves the membership that was lost with it to a person', async () => {
     await quota()
     await sql('DELETE FROM mail_owner WHERE owner_id = ?', [owner])

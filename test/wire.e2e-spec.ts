@@ -400,6 +400,7 @@ onEveryStore('the wire', (kind) => {
       expect(brokenFields(await app.get(`${QUOTAS}/nothing`))).toEqual({
         id: 'must be an integer from 1 to 9007199254740991 in decimal digits',
       })
+      expect(Object.keys(brokenFields(await app.delete(`${QUOTAS}/groups/x/members/0`)))).toEqual(['id', 'account_id'])
     })
   })
 

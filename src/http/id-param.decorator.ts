@@ -1,7 +1,7 @@
 import { createParamDecorator, type ExecutionContext } from '@nestjs/common'
 import { ApiParam } from '@nestjs/swagger'
 import type { Request } from 'express'
-import { validationFailed } from '../common/service-error.js'
+import { type FieldError, validationFailed } from '../common/service-error.js'
 import { EXAMPLE_UUID } from './example.js'
 import { integerSchema } from './field.decorator.js'
 import { isOperationId, MAX_ID, parseId } from './ids.js'
@@ -31,9 +31,15 @@ export function OperationIdParam(name: string): ParameterDecorator {
   )
 }
 
+/** A check of one parameter in the path of a request: its mistake, or undefined. */
+type Check = (request: Request) => FieldError | undefined
+
+/** The checks of a handler's path, by handler. */
+const CHECKS = new WeakMap<object, Check[]>()
+
 /**
- * The decorator throws while Nest extracts the argument, before any pipe runs: an invalid identifier precedes an
- * invalid body.
+ * The decorator throws while Nest extracts the argument, before any pipe runs: invalid identifiers, all of them at
+ * once, precede an invalid body.
  * @param parse returns undefined for an invalid value
  */
 function pathParameter(
@@ -42,11 +48,19 @@ function pathParameter(
   message: string,
 ): ParameterDecorator {
   const { name } = described
+  const find = ({ params: { [name]: text } }: Request): unknown => parse(typeof text === 'string' ? text : '')
+  const check: Check = (request) => (find(request) === undefined ? { field: name, message } : undefined)
   const read = (_data: unknown, context: ExecutionContext): unknown => {
-    const text: unknown = context.switchToHttp().getRequest<Request>().params[name]
-    const found = parse(typeof text === 'string' ? text : '')
-    if (found === undefined) throw validationFailed([{ field: name, message }])
-    return found
+    const request = context.switchToHttp().getRequest<Request>()
+    const found = find(request)
+    if (found !== undefined) return found
+    const checks = CHECKS.get(context.getHandler()) ?? []
+    throw validationFailed(checks.flatMap((one) => one(request) ?? []))
   }
-  return createParamDecorator(read, [onMethod(ApiParam({ ...described, required: true }))])()
+  const register: MethodDecorator = (_prototype, _method, { value }) => {
+    const handler = value as object
+    // Parameters are decorated from the last to the first.
+    CHECKS.set(handler, [check, ...(CHECKS.get(handler) ?? [])])
+  }
+  return createParamDecorator(read, [onMethod(ApiParam({ ...described, required: true }), register)])()
 }

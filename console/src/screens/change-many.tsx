@@ -292,14 +292,7 @@ function Settings({
       )}
       {on('label') && (
         <Field label="New label" hint="empty: none">
-          {(ids) => (
-            <input
-              {...ids}
-              maxLength={120}
-              value={typed.label}
-              onChange={(event) => set('label')(event.target.value)}
-            />
-          )}
+          {(ids) => <input {...ids} value={typed.label} onChange={(event) => set('label')(event.target.value)} />}
         </Field>
       )}
       {select('status', 'New status', [

@@ -356,9 +356,7 @@ export function SettingFields({
         <WindowInput typed={typed.windowSeconds} onChange={set('windowSeconds')} error={errors['windowSeconds']} />
       )}
       <Field label="Label" error={errors['label']} hint="for people; may be empty">
-        {(ids) => (
-          <input {...ids} maxLength={120} value={typed.label} onChange={(event) => set('label')(event.target.value)} />
-        )}
+        {(ids) => <input {...ids} value={typed.label} onChange={(event) => set('label')(event.target.value)} />}
       </Field>
       <Field
         label="Ends"

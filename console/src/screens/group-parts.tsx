@@ -119,7 +119,6 @@ export function GroupPicker({
           <input
             {...ids}
             value={text}
-            maxLength={120}
             onChange={(event) => setText(event.target.value)}
             // It searches already, and must not send the form around it.
             onKeyDown={(event) => event.key === 'Enter' && event.preventDefault()}

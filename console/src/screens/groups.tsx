@@ -79,7 +79,7 @@ export function GroupsScreen({ client, search }: { client: ChannelClient; search
         }}
       >
         <Field label="Name begins with">
-          {(ids) => <input {...ids} value={name} maxLength={120} onChange={(event) => setName(event.target.value)} />}
+          {(ids) => <input {...ids} value={name} onChange={(event) => setName(event.target.value)} />}
         </Field>
         <div className="actions">
           <button type="submit">Filter</button>
@@ -233,12 +233,7 @@ function GroupForm({
         hint="a domain, a plan, a customer; unlike those of the others"
       >
         {(ids) => (
-          <input
-            {...ids}
-            value={name}
-            maxLength={120}
-            onChange={(event) => setDraft({ ...draft, name: event.target.value })}
-          />
+          <input {...ids} value={name} onChange={(event) => setDraft({ ...draft, name: event.target.value })} />
         )}
       </Field>
       <GroupPicker

@@ -176,8 +176,14 @@ export function Limits({
       </p>
       <ul className="limits">
         <li className="limit">
-          <h3>{counted(quotaCount, 'quota pays', 'quotas pay')}</h3>
-          <UsageBar {...summary} />
+          {quotaCount === 0 && available > 0 ? (
+            <h3>Its group pays</h3>
+          ) : (
+            <>
+              <h3>{counted(quotaCount, 'quota pays', 'quotas pay')}</h3>
+              <UsageBar {...summary} />
+            </>
+          )}
         </li>
         {caps.map((cap, n) => (
           <CapCard

@@ -406,7 +406,7 @@ function Filters({
         <NumberField label="User" className="short" text={person} reading={readId(person)} onText={setPerson} />
       )}
       <Field label="Label begins with">
-        {(ids) => <input {...ids} value={label} maxLength={120} onChange={(event) => setLabel(event.target.value)} />}
+        {(ids) => <input {...ids} value={label} onChange={(event) => setLabel(event.target.value)} />}
       </Field>
       <Field label="Status" className="short">
         {(ids) => (

@@ -118,14 +118,7 @@ export function TopUp({
           error={refused['total'] ?? (tried ? units.mistake : undefined)}
         />
         <Field label="Label" error={refused['label']}>
-          {(ids) => (
-            <input
-              {...ids}
-              maxLength={120}
-              value={draft.label}
-              onChange={(event) => set({ label: event.target.value })}
-            />
-          )}
+          {(ids) => <input {...ids} value={draft.label} onChange={(event) => set({ label: event.target.value })} />}
         </Field>
         <fieldset>
           <legend>Until</legend>

@@ -218,8 +218,10 @@ export class QuotaCheck<Q extends QuotaRow> implements check.Check {
         ...(changes.recent === events ? [] : [{ rule: 'event', expected: since, found: String(events) } as const]),
       ]
       for (const { rule, expected, found } of all) findings.push(this.finding(quota, rule, expected, found))
-      // A repair takes nothing away by an opening balance that another row contradicts.
+      // A repair takes nothing away by an opening balance that another row contradicts, and moves nothing by a window.
       quota.openingUsed = Math.min(quota.openingUsed, Number(changes.values.get('opening_used') ?? Infinity))
+      const window = changes.values.get('window_seconds')
+      if (typeof window === 'number') quota.windowSeconds = window
     }
     return mayExceed
   }
