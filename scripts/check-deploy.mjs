@@ -689,7 +689,8 @@ async function use({ send, port, metrics }) {
 
 /** Another process locks the file: writes wait, and batches are retried. */
 async function whileLocked({ send, metrics }, file, series) {
-  const other = new Database(file)
+  // The service may be writing at this moment.
+  const other = new Database(file, { timeout: 10_000 })
   try {
     other.exec('BEGIN IMMEDIATE')
     const body = { account_id: 1, amount: 1 }

@@ -220,8 +220,9 @@ export class ChangeSetRunner<Q extends QuotaRow> {
       try {
         await leased.forgive()
       } catch (error) {
-        if (!(error instanceof ServiceError)) throw error
-        continue
+        if (error instanceof ServiceError) continue
+        this.interrupted.delete(id)
+        throw error
       }
       this.interrupted.delete(id)
     }
