@@ -4,6 +4,7 @@ import { ArgumentError, command, EXIT, tell } from './command.js'
 import { tokenNameMistake } from './config/token-entries.js'
 import { ROLES } from './common/role.js'
 import { readScopes, SCOPES } from './common/scope.js'
+import { SystemClock } from './common/clock.js'
 import { formatInstant, parseInstant } from './common/instant.js'
 
 const USAGE = `usage: node dist/src/token.js --name NAME --role ${ROLES.join('|')} [--scope ${SCOPES.join('|')}]… [--not-after TIME]
@@ -37,7 +38,7 @@ await command(USAGE, (args) => {
   if (time !== undefined && notAfter === undefined) {
     throw new ArgumentError('--not-after must be a time with its offset, like 2027-01-01T00:00:00Z')
   }
-  if (notAfter !== undefined && notAfter <= Date.now()) throw new ArgumentError('--not-after has passed')
+  if (notAfter !== undefined && notAfter <= new SystemClock().now()) throw new ArgumentError('--not-after has passed')
   const end = notAfter === undefined ? '' : `:${formatInstant(notAfter)}`
   const token = newToken(role)
   tell(
