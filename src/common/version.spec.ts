@@ -16,14 +16,16 @@ describe('the version', () => {
     expect({
       client: versionIn('client/package.json'),
       console: versionIn('console/package.json'),
-      locked: [version, ...['', 'client', 'console'].map((place) => packages[place]?.version)],
+      connector: versionIn('connectors/mail/package.json'),
+      locked: [version, ...['', 'client', 'console', 'connectors/mail'].map((place) => packages[place]?.version)],
       document: document.info.version,
       manifests: /newTag: (\S+)/.exec(read('deploy/kubernetes/base/kustomization.yaml'))?.[1],
       image: /image\.version="([^"]+)"/.exec(read('Dockerfile'))?.[1],
     }).toEqual({
       client: VERSION,
       console: VERSION,
-      locked: Array(4).fill(VERSION),
+      connector: VERSION,
+      locked: Array(5).fill(VERSION),
       document: VERSION,
       manifests: VERSION,
       image: VERSION,
