@@ -117,7 +117,7 @@ describe('the page of notifications', () => {
     await page.unrouteAll({ behavior: 'ignoreErrors' })
     await page.route('**/replay', async (route) => route.fulfill({ status: 503, body: 'busy' }))
     await dialog.getByRole('button', { name: 'Send again' }).click()
-    await reads(dialog.getByRole('alert'), /Foreign answer[\s\S]*Something before the service answered 503/)
+    await reads(dialog.getByRole('alert'), /Foreign answer[\s\S]*A proxy answered 503/)
   })
 
   it('is for administrators', async () => {
