@@ -478,6 +478,12 @@ function toDo(status: number, code: string): string {
       return 'Delete or end quotas of this owner that are not needed.'
     case 'change_set_not_found':
       return 'It may have been dropped. Look among all change sets.'
+    case 'group_not_empty':
+      return 'Remove that first, then delete the group.'
+    case 'group_name_taken':
+      return 'Choose another name.'
+    case 'default_group_taken':
+      return 'Take that from the other group first.'
     case 'too_many_rows':
       return 'Drop change sets that are not needed, or apply them.'
     case 'change_set_state':
@@ -486,7 +492,10 @@ function toDo(status: number, code: string): string {
     case 'operation_already_settled':
       return 'Load the operation anew to see what became of it.'
     default:
-      return status >= 500 ? 'Try again; if it stays so, tell whoever runs the service the request id.' : 'Try again.'
+      if (status >= 500) return 'Try again; if it stays so, tell whoever runs the service the request id.'
+      return status === 429
+        ? 'Wait a moment, then try again.'
+        : 'The same request would fail again: look at the present state first.'
   }
 }
 
