@@ -80,11 +80,11 @@ forEveryChannel('forgetting an owner', (kind, channels) => {
     const { cycle, total, made, updated, read, changes, summary, createSet, settled, setOf } = suite
     const tables = [`${api.channel}_act`, `${api.channel}_operation`, `${api.channel}_usage_total`]
 
-    function erasureOf(owner: number): Erasure<never> {
+    function erasureOf(owner: number, pause = async (): Promise<unknown> => undefined): Erasure<never> {
       const channel = CHANNELS.find(({ channel: { name } }) => name === api.channel)
       const { app: nest, clock } = app
       const parts = [nest.get(DataSource), nest.get(TransactionRunner), clock] as const
-      return new Erasure(channel as never, ...parts, owner, async () => Promise.resolve())
+      return new Erasure(channel as never, ...parts, owner, pause)
     }
 
     /** Erases an owner, at a time after all that was done. @returns the rows erased, by name */
@@ -484,6 +484,32 @@ forEveryChannel('forgetting an owner', (kind, channels) => {
       expect([after.state, after.counts]).toEqual(['applied', expect.objectContaining({ applied: 1, planned: 0 })])
       expect(await placesOf([text])).toEqual([])
       expect(await contradictionsOf(app)).toEqual([])
+    })
+
+    it('waits for rows on their way to the engine, also if it is begun again', async () => {
+      const owner = fresh()
+      const text = `late-${owner}`
+      const set = await suite.imported(
+        `${api.owner},quota_type,total,expire_at,label`,
+        `${owner},1,5,2027-01-01T00:00:00Z,${text} planned`,
+      )
+      const later = app.clock
+        .after(LEASE_MS / 1000)
+        .replace('T', ' ')
+        .replace('Z', '')
+      await query(
+        `UPDATE ${api.channel}_change_set SET state = 'applying', work = 'apply', work_at = created_at, holder = 'another', held_until = '${later}' WHERE id = ${set.id}`,
+      )
+      for await (const { what } of erasureOf(owner).run()) if (what === 'rows of change sets') break
+      let pauses = 0
+      const arrive = async (): Promise<void> => {
+        pauses += 1
+        await made(total(owner, { label: `${text} arrived` }))
+        app.clock.pass(1)
+      }
+      for await (const _ of erasureOf(owner, arrive).run());
+      expect(pauses).toBe(1)
+      expect(await placesOf([text])).toEqual([])
     })
 
     it('runs beside callers: a key is replayed or new, and nothing of others is lost', async () => {

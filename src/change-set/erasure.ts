@@ -37,7 +37,7 @@ interface Concerned {
 export class Erasure<Q extends QuotaRow> {
   private readonly store: ChangeSetStore
   private readonly ledger: OwnerErasure<Q>
-  /** Was a change set in work? */
+  /** Is a change set that concerns the owner in work? */
   private interrupted = false
 
   constructor(
@@ -129,13 +129,14 @@ export class Erasure<Q extends QuotaRow> {
         const items = set === undefined ? [] : await this.itemsAfter(transaction, id, from)
         ;[after, read] = [items.at(-1)?.row ?? 0, items.length]
         if (set === undefined) return { rows: 0, sets: 0 }
+        // Also if an erasure that was interrupted has rewritten its rows: others may be on their way to the engine.
+        this.interrupted ||= set.work !== null
         const changed = items.map((one) => this.itemWithout(set, one)).filter(([, values]) => !isEmpty(values))
         const values = this.setWithout(set, alone)
         if (changed.length === 0 && isEmpty(values)) return { rows: 0, sets: 0 }
         await rewriteRows(transaction, this.store.item, changed)
         // Whoever works on it writes nothing more of what it has read, and begins its step again.
         const lease = set.work === null ? {} : { holder: null, heldUntil: null, attempts: 0 }
-        this.interrupted ||= set.work !== null
         if (!isEmpty({ ...values, ...lease })) await this.store.update(transaction, id, { ...values, ...lease })
         return { rows: changed.length, sets: isEmpty(values) ? 0 : 1 }
       })
