@@ -194,6 +194,27 @@ onEveryStore('work on change sets', (kind) => {
       )
       expect(await suite.settled(set.id)).toMatchObject({ state: 'failed', counts: { planned: 3 } })
     })
+
+    it('say which rows took effect before the process ended', async () => {
+      const set = await threeOf(fresh())
+      /** As a third process left it that ended between the effect of a step and its outcomes. */
+      const ended = async (work: string, outcome: string, before: string) => {
+        await query(`UPDATE mail_change_set_item SET outcome = '${before}' WHERE set_id = ${set.id}`)
+        await query(
+          `UPDATE mail_change_set SET state = '${work === 'apply' ? 'applying' : 'reverting'}', work = '${work}', attempts = 3, work_at = created_at, ` +
+            `${before} = 3, ${outcome} = 0 WHERE id = ${set.id}`,
+        )
+        return suite.settled(set.id)
+      }
+      await suite.applied(set)
+      const failed = await ended('apply', 'applied', 'planned')
+      expect(failed).toMatchObject({ state: 'failed', counts: { planned: 0, applied: 3 } })
+      expect((await suite.reverted(failed)).counts).toMatchObject({ reverted: 3 })
+      expect(await ended('revert', 'reverted', 'applied')).toMatchObject({
+        state: 'failed',
+        counts: { applied: 0, reverted: 3 },
+      })
+    })
   })
 
   if (kind.name !== 'SQLite')

@@ -50,7 +50,7 @@ export class Applier<Q extends QuotaRow> {
    * count towards the limit of live quotas. Yields after each step.
    */
   async *revert(): AsyncGenerator<void> {
-    await this.recover()
+    await this.recover('apply')
     yield* this.walk('applied', true, async (items) => this.revertRows(items))
     await this.leased.become('reverted', { revertedAt: this.dependencies.clock.now() })
   }
@@ -82,22 +82,23 @@ export class Applier<Q extends QuotaRow> {
 
   /**
    * Finds the rows that took effect in a step that failed before it wrote that: their acts say so, and answer again.
-   * Otherwise a revert would leave them.
+   * Otherwise they would be shown as before, and a revert would leave them.
    */
-  private async recover(): Promise<void> {
+  async recover(work: 'apply' | 'revert'): Promise<void> {
     const { store, ledger, transactions } = this.dependencies
     const { id } = this.leased.set
-    const keyOf = ({ row }: ChangeSetItemRow): string => deduplicationKeyForRow('apply', id, row)
+    const [outcome, newestFirst] = work === 'apply' ? (['planned', false] as const) : (['applied', true] as const)
+    const keyOf = ({ row }: ChangeSetItemRow): string => deduplicationKeyForRow(work, id, row)
     const [items, acts] = await transactions.read(async (transaction) => {
-      const planned = await store.items(transaction, id, { outcome: 'planned', limit: STEP })
-      const keys = planned.map(keyOf)
-      return [planned, keys.length === 0 ? [] : await ledger.store.actsByDeduplicationKey(transaction, keys)]
+      const found = await store.items(transaction, id, { outcome, newestFirst, limit: STEP })
+      const keys = found.map(keyOf)
+      return [found, keys.length === 0 ? [] : await ledger.store.actsByDeduplicationKey(transaction, keys)]
     })
     const found = new Set(acts.map(({ deduplicationKey }) => deduplicationKey))
     const done = items.filter((item) => found.has(keyOf(item)))
     if (done.length === 0) return
-    await this.applyRows(done)
-    await this.write(done, 'planned')
+    await (work === 'apply' ? this.applyRows(done) : this.revertRows(done))
+    await this.write(done, outcome)
   }
 
   private async applyRows(items: readonly ChangeSetItemRow[]): Promise<void> {

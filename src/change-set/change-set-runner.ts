@@ -241,6 +241,8 @@ export class ChangeSetRunner<Q extends QuotaRow> {
     const detail = `Its ${WORK[work ?? 'clear']} failed ${MAX_FAILURES} times in a row; the log of the service has the cause.`
     const problem = storedJson({ code: 'internal_error', detail } satisfies RowProblem)
     try {
+      // Unless that has ended the process, too.
+      if (leased.set.attempts <= MAX_FAILURES + 1) await this.recover(leased)
       // Rows that were applied stay, and can be reverted.
       if (work === 'clear') await leased.finish()
       else if (work === 'prepare') {
@@ -257,6 +259,16 @@ export class ChangeSetRunner<Q extends QuotaRow> {
     )
     this.onSetAside?.()
     this.wake()
+  }
+
+  /** Records what the failed step has done, as far as the store accepts it. */
+  private async recover(leased: LeasedChangeSet): Promise<void> {
+    const { work } = leased.set
+    try {
+      if (work === 'apply' || work === 'revert') await new Applier(this.dependencies, leased).recover(work)
+    } catch (error) {
+      if (error instanceof LeaseLost || this.isPassing(error)) throw error
+    }
   }
 
   /** Writes for a task that waits for its turn; forgets it if its lease is lost. */
