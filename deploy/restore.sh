@@ -38,8 +38,11 @@ fi
 said=$(mktemp)
 trap 'rm -f "$said"' EXIT
 
+where="SELECT table_schema, COUNT(*) FROM information_schema.tables WHERE table_schema IN ('$database', '$restored', '$before') AND table_type = 'BASE TABLE' GROUP BY table_schema;"
+
 # Where one of them is left from another time a statement fails, and no table has been touched yet.
-"$@" <<SQL || die "$restored and $before must not be there, and CLIENT must be allowed to make them. $database is as it was; an empty $before may have been made"
+"$@" <<SQL || die "$restored and $before must not be there, and CLIENT must be allowed to make them. $database is as it was; an empty $before may have been made.
+  Tables in $before are what $database was before an earlier run, whose views may be in $restored. Look before you drop one: $where"
 CREATE DATABASE \`$before\`;
 CREATE DATABASE \`$restored\`;
 CREATE DATABASE IF NOT EXISTS \`$database\` CHARACTER SET utf8mb4;
@@ -64,7 +67,13 @@ SELECT CONCAT('RENAME TABLE ', GROUP_CONCAT('\`', table_schema, '\`.\`', table_n
   ORDER BY table_schema = '$restored' SEPARATOR ', '), ';') AS sql_text
 FROM information_schema.tables WHERE table_schema IN ('$database', '$restored') AND table_type = 'BASE TABLE';
 SQL
-grep '^RENAME TABLE ' "$said" | "$@" || die "the tables could not change places. $undone"
+grep '^RENAME TABLE ' "$said" | "$@" || {
+  # The answer of a statement that took effect may have been lost.
+  "$@" >"$said" <<SQL || die "it is not known whether the tables have changed places. Look before you drop a database: $where"
+SELECT CONCAT('left: ', COUNT(*)) FROM information_schema.tables WHERE table_schema = '$restored' AND table_type = 'BASE TABLE';
+SQL
+  grep -q 'left: 0' "$said" || die "the tables could not change places. $undone"
+}
 
 # A view cannot change places: those of the dump are made again, over the tables in their new place.
 "$@" >"$said" <<SQL || die "$database is restored, but for its views; they are in $restored"

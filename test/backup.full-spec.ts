@@ -203,8 +203,12 @@ onEveryStore('a dump of a server', (kind) => {
   }
 
   /** As the page says. */
-  async function restore(file: string): Promise<{ code: number; stdout: string; stderr: string }> {
-    return run('sh', ['deploy/restore.sh', at(file), database, program('client'), ...access], { env }).then(
+  async function restore(
+    file: string,
+    before: readonly string[] = [],
+  ): Promise<{ code: number; stdout: string; stderr: string }> {
+    const command = [...before, program('client'), ...access]
+    return run('sh', ['deploy/restore.sh', at(file), database, ...command], { env }).then(
       ({ stdout, stderr }) => ({ code: 0, stdout, stderr }),
       (error: unknown) => error as { code: number; stdout: string; stderr: string },
     )
@@ -259,6 +263,7 @@ onEveryStore('a dump of a server', (kind) => {
       await utimes(at(`kept/${day}`), 0, 0)
     }
     await old('quota-2026-01-01.sql')
+    await old('quota-2026-01-02.sql.part')
     await old('others.sql')
     const keep = async (...command: string[]): Promise<string> =>
       run('sh', ['deploy/backup.sh', at('kept'), '14', ...command], { env }).then(
@@ -270,7 +275,7 @@ onEveryStore('a dump of a server', (kind) => {
     expect(await keep('false')).toMatch(/false failed.*as they were/)
     // Dash runs no EXIT trap at a signal.
     expect(await keep('sh', '-c', 'kill -TERM $PPID; sleep 0.1')).toBe('')
-    expect(await readdir(at('kept'))).toEqual(['others.sql', 'quota-2026-01-01.sql'])
+    expect(await readdir(at('kept'))).toEqual(['others.sql', 'quota-2026-01-01.sql', 'quota-2026-01-02.sql.part'])
     const made = /quota-\d{4}-\d\d-\d\d\.sql/.exec(
       await keep(program('dump'), ...access, ...(await optionsOf(basename(program('dump')))), database),
     )![0]
@@ -329,6 +334,30 @@ onEveryStore('a dump of a server', (kind) => {
     expect(again).toMatchObject({ code: 1 })
     expect(again.stderr).toMatch(/must not be there.*is as it was/)
     expect(await databases()).toEqual([database, `${database}_before`])
+  })
+
+  it('is put back when the answer to the exchange of the tables is lost', async () => {
+    await started()
+    await stopped()
+    await dump()
+    // A client that fails after its statement took effect, from the exchange on for as long as the file is there.
+    await writeFile(
+      at('client.sh'),
+      `sql=$(cat); printf '%s\\n' "$sql" | "$@" || exit 1; case $sql in 'RENAME TABLE'*) exit 1;; SELECT*left*) [ ! -e ${at('away')} ];; esac\n`,
+    )
+    const lost = async (): ReturnType<typeof restore> => restore('quota.sql', ['sh', at('client.sh')])
+    expect(await lost()).toMatchObject({ code: 0, stderr: '' })
+    expect(await databases()).toEqual([database, `${database}_before`])
+    await query(`DROP DATABASE \`${database}_before\``)
+    await writeFile(at('away'), '')
+    const unknown = await lost()
+    expect(unknown).toMatchObject({ code: 1 })
+    expect(unknown.stderr).toMatch(/not known whether.*Look before you drop/)
+    expect(unknown.stderr).not.toContain('DROP')
+    const again = await restore('quota.sql')
+    expect(again.stderr).toMatch(/Tables in \w+_before are what \w+ was before/)
+    for (const name of ['before', 'restored']) await query(`DROP DATABASE \`${database}_${name}\``)
+    expect(await restore('quota.sql')).toMatchObject({ code: 0, stderr: '' })
   })
 
   if (kind.name === 'MySQL') {
