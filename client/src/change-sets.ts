@@ -1,8 +1,9 @@
+import { Calls } from './calls.js'
 import type { ChannelClient } from './channel.js'
 import { bytesOf, cellText, recordsOf } from './csv.js'
-import { given, Listing } from './listing.js'
+import { given, type Listing } from './listing.js'
 import { isProblem, type Problem } from './problem.js'
-import type { Call, CallOptions, MaybeKeyedOptions } from './transport.js'
+import type { CallOptions, MaybeKeyedOptions } from './transport.js'
 import type { AnyChangeSet, AnyChannel, ChangeSetsFilter, RowsFilter } from './types.js'
 import { camelName } from './wire.js'
 
@@ -86,8 +87,10 @@ const NO_ITEMS = 'none'
  * await sets.revert(applied)
  * ```
  */
-export class ChangeSets<Channel extends AnyChannel> {
-  constructor(private readonly channel: ChannelClient<Channel>) {}
+export class ChangeSets<Channel extends AnyChannel> extends Calls {
+  constructor(private readonly channel: ChannelClient<Channel>) {
+    super(channel.transport, `${channel.paths.quotas}/change-sets`)
+  }
 
   /**
    * Creates a change set from a filter: it selects the quotas and decides each. It is `preparing`; `wait` until it is
@@ -176,7 +179,7 @@ export class ChangeSets<Channel extends AnyChannel> {
     set: number | ChangeSet<Channel>,
     { signal, deadlineMs = WAIT_MS }: Waiting = {},
   ): Promise<ChangeSet<Channel>> {
-    const { transport } = this.channel
+    const { transport } = this
     const until = transport.timing.now() + deadlineMs
     const look = (id: number): Promise<ChangeSet<Channel>> =>
       this.get(id, { signal, deadlineMs: Math.min(transport.deadlineMs, until - transport.timing.now()) })
@@ -234,28 +237,8 @@ export class ChangeSets<Channel extends AnyChannel> {
     })
   }
 
-  private listing<Page extends { readonly items: readonly unknown[] }>(
-    path: string,
-    filter: object,
-    options: CallOptions,
-    next: (page: Page) => object | undefined,
-  ): Listing<Page> {
-    return new Listing<Page>(
-      (more) => this.call({ ...options, method: 'GET', path, query: { ...filter, ...more } }),
-      next,
-    )
-  }
-
-  private async file(path: string, query: object, options: CallOptions): Promise<ReadableStream<Uint8Array>> {
+  private file(path: string, query: object, options: CallOptions): Promise<ReadableStream<Uint8Array>> {
     return this.call({ ...options, method: 'GET', path, query, streams: true })
-  }
-
-  private async call<Body>(call: Call): Promise<Body> {
-    return (await this.channel.transport.send(call)).body as Body
-  }
-
-  private at(...parts: (string | number)[]): string {
-    return [this.channel.paths.quotas, 'change-sets', ...parts.map(encodeURIComponent)].join('/')
   }
 }
 

@@ -1,5 +1,6 @@
 import { type BatchResult, consumeInBatches } from './batch.js'
-import { given, Listing } from './listing.js'
+import { Calls } from './calls.js'
+import { given, type Listing } from './listing.js'
 import { HoldOpen, HoldSettled } from './problem.js'
 import type { Paths } from './paths.js'
 import { Owners } from './owners.js'
@@ -23,7 +24,7 @@ export type Answered<Channel extends AnyChannel> = Channel['operation'] & {
 }
 
 /** The usage of a channel, for senders. */
-export class ChannelClient<Channel extends AnyChannel> {
+export class ChannelClient<Channel extends AnyChannel> extends Calls {
   /** Quotas, their settings and their history. */
   readonly quotas: Quotas<Channel>
   /** Links with which owners see what they have left. */
@@ -31,11 +32,12 @@ export class ChannelClient<Channel extends AnyChannel> {
 
   /** Created by `QuotaClient`; its parameters are for the package's other entry points. */
   constructor(
-    readonly transport: Transport,
+    override readonly transport: Transport,
     readonly paths: Paths,
   ) {
+    super(transport, paths.usage)
     this.quotas = new Quotas(transport, paths)
-    this.owners = new Owners(transport, paths)
+    this.owners = new Owners(transport, `${paths.quotas}/owners`)
   }
 
   /**
@@ -144,10 +146,7 @@ export class ChannelClient<Channel extends AnyChannel> {
 
   /** Lists the operations of an owner or of a quota, newest first; or the one operation of an `idempotencyKey`. */
   operations(filter: Channel['ledger'], options: CallOptions = {}): Listing<Channel['ledgerPage']> {
-    return new Listing<Channel['ledgerPage']>(
-      (more) => this.call({ ...options, method: 'GET', path: this.paths.usage, query: { ...filter, ...more } }),
-      ({ nextBefore }) => given({ before: nextBefore }),
-    )
+    return this.listing(this.at(), filter, options, ({ nextBefore }) => given({ before: nextBefore }))
   }
 
   /** The usage of an owner or a quota, by day or by hour, oldest first; by default of the last 30 days. */
@@ -176,13 +175,5 @@ export class ChannelClient<Channel extends AnyChannel> {
   private async change(call: Call): Promise<Answered<Channel>> {
     const { body, replayed } = await this.transport.send(call)
     return { ...(body as Channel['operation']), replayed }
-  }
-
-  private async call<Body>(call: Call): Promise<Body> {
-    return (await this.transport.send(call)).body as Body
-  }
-
-  private at(...parts: string[]): string {
-    return [this.paths.usage, ...parts.map((part) => encodeURIComponent(part))].join('/')
   }
 }

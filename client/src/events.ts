@@ -1,6 +1,7 @@
+import { Calls } from './calls.js'
 import type { ChannelClient } from './channel.js'
 import type { QuotaClient } from './client.js'
-import type { Call, CallOptions, Transport } from './transport.js'
+import type { CallOptions } from './transport.js'
 import type { AnyChannel, WebhookEndpoint, WebhookReplay, WebhookTest } from './types.js'
 
 export type { RefusedSpell, ThresholdReached, WebhookEndpoint, WebhookReplay, WebhookTest } from './types.js'
@@ -87,11 +88,9 @@ export function events<Channel extends AnyChannel>(
 }
 
 /** The endpoints of webhooks, for administrators. */
-export class WebhookEndpoints {
-  constructor(private readonly transport: Transport) {}
-
+export class WebhookEndpoints extends Calls {
   async list(options: CallOptions = {}): Promise<WebhookEndpoint[]> {
-    return (await this.call<{ items: WebhookEndpoint[] }>({ ...options, method: 'GET', path: at() })).items
+    return (await this.call<{ items: WebhookEndpoint[] }>({ ...options, method: 'GET', path: this.at() })).items
   }
 
   /**
@@ -99,12 +98,12 @@ export class WebhookEndpoints {
    * @throws Problem `webhook_not_found`, `webhook_disabled`
    */
   test(name: string, options: CallOptions = {}): Promise<WebhookTest> {
-    return this.call({ timeoutMs: 40_000, ...options, method: 'POST', path: at(name, 'test'), repeatable: true })
+    return this.call({ timeoutMs: 40_000, ...options, method: 'POST', path: this.at(name, 'test'), repeatable: true })
   }
 
   /** Enables a disabled endpoint. @throws Problem `webhook_not_found`, `webhook_disabled` if it was removed */
   enable(name: string, options: CallOptions = {}): Promise<WebhookEndpoint> {
-    return this.call({ ...options, method: 'POST', path: at(name, 'enable'), repeatable: true })
+    return this.call({ ...options, method: 'POST', path: this.at(name, 'enable'), repeatable: true })
   }
 
   /**
@@ -113,19 +112,12 @@ export class WebhookEndpoints {
    * @throws Problem `webhook_not_found`, `webhook_disabled`
    */
   async replay(name: string, body: WebhookReplay, options: CallOptions = {}): Promise<number> {
-    return (await this.call<{ events: number }>({ ...options, method: 'POST', path: at(name, 'replay'), body })).events
+    return (await this.call<{ events: number }>({ ...options, method: 'POST', path: this.at(name, 'replay'), body }))
+      .events
   }
-
-  private async call<Body>(call: Call): Promise<Body> {
-    return (await this.transport.send(call)).body as Body
-  }
-}
-
-function at(...parts: string[]): string {
-  return ['/api/v1/webhooks', ...parts.map(encodeURIComponent)].join('/')
 }
 
 /** `webhookEndpoints(quota)`. */
 export function webhookEndpoints({ mail: { transport } }: QuotaClient): WebhookEndpoints {
-  return new WebhookEndpoints(transport)
+  return new WebhookEndpoints(transport, '/api/v1/webhooks')
 }

@@ -1,6 +1,7 @@
-import { Listing } from './listing.js'
+import { Calls } from './calls.js'
+import type { Listing } from './listing.js'
 import { isProblem } from './problem.js'
-import type { Call, CallOptions, Transport } from './transport.js'
+import type { CallOptions, Transport } from './transport.js'
 import type { ChangesOfFilter } from './types.js'
 
 const MAX_ROWS = 100
@@ -19,16 +20,18 @@ interface NewestPage {
 }
 
 /** Records with versions and a history of changes: quotas and groups. */
-export abstract class Records<One extends object, Update extends object, Changes extends ChangePage> {
+export abstract class Records<One extends object, Update extends object, Changes extends ChangePage> extends Calls {
   /**
    * @param folder the path of the records
    * @param notFound the code of the Problem about a record that does not exist
    */
   constructor(
-    protected readonly transport: Transport,
-    private readonly folder: string,
+    transport: Transport,
+    folder: string,
     private readonly notFound: 'quota_not_found' | 'group_not_found',
-  ) {}
+  ) {
+    super(transport, folder)
+  }
 
   /** @throws Problem `quota_not_found` or `group_not_found`: it does not exist, or is deleted */
   get(id: number, options: CallOptions = {}): Promise<One> {
@@ -102,28 +105,6 @@ export abstract class Records<One extends object, Update extends object, Changes
       const last = items.at(-1)
       return last === undefined || items.length < pageSize ? undefined : { page: undefined, beforeId: last.id }
     })
-  }
-
-  protected listing<Page extends { items: unknown[] }>(
-    path: string,
-    filter: object,
-    options: CallOptions,
-    next: (page: Page) => object | undefined,
-    newestFirst = false,
-  ): Listing<Page> {
-    return new Listing<Page>(
-      (more) => this.call({ ...options, method: 'GET', path, query: { ...filter, ...more } }),
-      next,
-      newestFirst,
-    )
-  }
-
-  protected async call<Body>(call: Call): Promise<Body> {
-    return (await this.transport.send(call)).body as Body
-  }
-
-  protected at(...parts: (string | number)[]): string {
-    return [this.folder, ...parts.map((part) => encodeURIComponent(part))].join('/')
   }
 
   /** Did that request make this change? */
