@@ -240,120 +240,83 @@ function addCommonParts(document: OpenAPIObject): void {
   })
 }
 
-/** Returns an example of an error. */
-function example(code: ErrorCode): ServiceError {
-  switch (code) {
-    case 'validation_failed':
-      return validationFailed([{ field: 'total', message: 'must be an integer from 0 to 1000000000000' }])
-    case 'malformed_json':
-      return new ServiceError(code, 'the body is not JSON: Unexpected end of JSON input')
-    case 'idempotency_key_missing':
-      return new ServiceError(
-        code,
-        'send an Idempotency-Key header; a retry with the same key repeats the answer, not the effect',
-      )
-    case 'idempotency_key_invalid':
-      return new ServiceError(code, 'Idempotency-Key must be 1 to 255 printable ASCII characters')
-    case 'unauthenticated':
-      return new ServiceError(code, 'send Authorization: Bearer TOKEN')
-    case 'forbidden':
-      return new ServiceError(code, neededFor('service'))
-    case 'quota_not_found':
-      return new ServiceError(code, 'There is no quota 12.')
-    case 'operation_not_found':
-      return new ServiceError(code, `There is no operation ${EXAMPLE_UUID}.`)
-    case 'change_set_not_found':
-      return new ServiceError(code, 'There is no change set 5.')
-    case 'group_not_found':
-      return new ServiceError(code, 'There is no group 5.')
-    case 'member_not_found':
-      return new ServiceError(code, 'Owner 7 is not a member of group 5.')
-    case 'group_name_taken':
-      return new ServiceError(code, 'Another group is named "example.org".')
-    case 'group_not_empty':
-      return new ServiceError(code, 'Group 5 still has members, quotas.')
-    case 'default_group_taken':
-      return new ServiceError(code, 'Group 4 is the default group.')
-    case 'nothing_to_reset':
-      return new ServiceError(code, 'Quota 12 has no count of its own: each member has one.')
-    case 'too_many_new_owners':
-      return new ServiceError(
-        code,
-        'A principal brings in at most 10000 owners in an hour through the default group. ' +
-          'Check the number of this owner, or try again later.',
-      )
-    case 'route_not_found':
-      return routeNotFound('POST', '/api/v1/quota', '; did you mean POST /api/v1/quotas?')
-    case 'method_not_allowed':
-      return new ServiceError(code, 'this path takes GET, HEAD', { allow: ['GET', 'HEAD'] })
-    case 'quota_exceeded':
-      return new ServiceError(code, '5 requested, 3 remaining for account 7.', {
-        extra: {
-          requested: 5,
-          remaining: 3,
-          payable: 3,
-          refills_at: '2026-12-01T00:00:00.000Z',
-          caps: [],
-          quotas: [
-            {
-              id: 12,
-              group_id: null,
-              total: 1000,
-              used: 997,
-              reserved: 0,
-              remaining: 3,
-              refills_at: '2026-12-01T00:00:00.000Z',
-            },
-          ],
-        },
-      })
-    case 'no_active_quota':
-      return new ServiceError(code, 'Account 7 has no active quota.')
-    case 'too_many_quotas':
-      return new ServiceError(code, 'An owner may have at most 200 quotas that are neither deleted nor expired.')
-    case 'version_mismatch':
-      return new ServiceError(
-        code,
-        'The quota is at version 4, not 3: somebody else changed it. Read it again, then decide.',
+/** The detail of an example of each error, or the whole example. */
+const EXAMPLES: Readonly<Record<ErrorCode, string | ServiceError>> = {
+  validation_failed: validationFailed([{ field: 'total', message: 'must be an integer from 0 to 1000000000000' }]),
+  malformed_json: 'the body is not JSON: Unexpected end of JSON input',
+  idempotency_key_missing:
+    'send an Idempotency-Key header; a retry with the same key repeats the answer, not the effect',
+  idempotency_key_invalid: 'Idempotency-Key must be 1 to 255 printable ASCII characters',
+  unauthenticated: 'send Authorization: Bearer TOKEN',
+  forbidden: neededFor('service'),
+  quota_not_found: 'There is no quota 12.',
+  operation_not_found: `There is no operation ${EXAMPLE_UUID}.`,
+  change_set_not_found: 'There is no change set 5.',
+  group_not_found: 'There is no group 5.',
+  member_not_found: 'Owner 7 is not a member of group 5.',
+  group_name_taken: 'Another group is named "example.org".',
+  group_not_empty: 'Group 5 still has members, quotas.',
+  default_group_taken: 'Group 4 is the default group.',
+  nothing_to_reset: 'Quota 12 has no count of its own: each member has one.',
+  too_many_new_owners:
+    'A principal brings in at most 10000 owners in an hour through the default group. ' +
+    'Check the number of this owner, or try again later.',
+  route_not_found: routeNotFound('POST', '/api/v1/quota', '; did you mean POST /api/v1/quotas?'),
+  method_not_allowed: new ServiceError('method_not_allowed', 'this path takes GET, HEAD', { allow: ['GET', 'HEAD'] }),
+  quota_exceeded: new ServiceError('quota_exceeded', '5 requested, 3 remaining for account 7.', {
+    extra: {
+      requested: 5,
+      remaining: 3,
+      payable: 3,
+      refills_at: '2026-12-01T00:00:00.000Z',
+      caps: [],
+      quotas: [
         {
-          extra: { version: 4 },
+          id: 12,
+          group_id: null,
+          total: 1000,
+          used: 997,
+          reserved: 0,
+          remaining: 3,
+          refills_at: '2026-12-01T00:00:00.000Z',
         },
-      )
-    case 'operation_already_settled':
-      return new ServiceError(code, 'The operation was released.', { extra: { state: 'released' } })
-    case 'commit_exceeds_hold':
-      return new ServiceError(code, 'The hold keeps 5; 6 cannot be committed.', { extra: { held: 5 } })
-    case 'refund_exceeds_charge':
-      return new ServiceError(code, 'Nothing is left to refund.', { extra: { refundable: 0 } })
-    case 'webhook_not_found':
-      return new ServiceError(code, 'There is no webhook ops.')
-    case 'webhook_disabled':
-      return new ServiceError(code, 'The webhook ops is disabled.')
-    case 'cursor_expired':
-      return new ServiceError(code, 'Events after this cursor have been removed; events are kept for 31 days.')
-    case 'change_set_state':
-      return new ServiceError(code, 'A change set that is applied cannot be applied.')
-    case 'change_set_differs':
-      return new ServiceError(code, 'The change set has 39 planned rows, not 40.')
-    case 'too_many_rows':
-      return new ServiceError(
-        code,
-        'Your change sets that are not applied have 1000000 rows. Drop or apply some: 17 (100000 rows), 18 (99000 rows).',
-      )
-    case 'payload_too_large':
-      return new ServiceError(code, 'the body may have at most 100000 bytes after decompression')
-    case 'unsupported_media_type':
-      return new ServiceError(code, 'send Content-Type: application/json, in UTF-8')
-    case 'idempotency_key_reused':
-      return new ServiceError(
-        code,
-        'This Idempotency-Key was used for another request; the first one stands. A new request needs a new key.',
-      )
-    case 'internal_error':
-      return new ServiceError(code, 'unexpected error; the log of the service has details under the request_id')
-    case 'unavailable':
-      return new Unavailable('database_away')
-  }
+      ],
+    },
+  }),
+  no_active_quota: 'Account 7 has no active quota.',
+  too_many_quotas: 'An owner may have at most 200 quotas that are neither deleted nor expired.',
+  version_mismatch: new ServiceError(
+    'version_mismatch',
+    'The quota is at version 4, not 3: somebody else changed it. Read it again, then decide.',
+    { extra: { version: 4 } },
+  ),
+  operation_already_settled: new ServiceError('operation_already_settled', 'The operation was released.', {
+    extra: { state: 'released' },
+  }),
+  commit_exceeds_hold: new ServiceError('commit_exceeds_hold', 'The hold keeps 5; 6 cannot be committed.', {
+    extra: { held: 5 },
+  }),
+  refund_exceeds_charge: new ServiceError('refund_exceeds_charge', 'Nothing is left to refund.', {
+    extra: { refundable: 0 },
+  }),
+  webhook_not_found: 'There is no webhook ops.',
+  webhook_disabled: 'The webhook ops is disabled.',
+  cursor_expired: 'Events after this cursor have been removed; events are kept for 31 days.',
+  change_set_state: 'A change set that is applied cannot be applied.',
+  change_set_differs: 'The change set has 39 planned rows, not 40.',
+  too_many_rows:
+    'Your change sets that are not applied have 1000000 rows. Drop or apply some: 17 (100000 rows), 18 (99000 rows).',
+  payload_too_large: 'the body may have at most 100000 bytes after decompression',
+  unsupported_media_type: 'send Content-Type: application/json, in UTF-8',
+  idempotency_key_reused:
+    'This Idempotency-Key was used for another request; the first one stands. A new request needs a new key.',
+  internal_error: 'unexpected error; the log of the service has details under the request_id',
+  unavailable: new Unavailable('database_away'),
+}
+
+function example(code: ErrorCode): ServiceError {
+  const given = EXAMPLES[code]
+  return typeof given === 'string' ? new ServiceError(code as Exclude<ErrorCode, 'unavailable'>, given) : given
 }
 
 /** Marks the schemas of bodies as closed: unknown fields are refused. */
