@@ -1,12 +1,14 @@
 import { readdirSync, readFileSync } from 'node:fs'
-import { findAccountSources } from './scripts/account-sources.mjs'
-import { findExim } from './scripts/exim.mjs'
-import { findGalera } from './scripts/galera.mjs'
-import { findGroupReplication } from './scripts/group-replication.mjs'
-import { findChromium } from './scripts/chromium.mjs'
-import { findInterpreters } from './scripts/interpreters.mjs'
-import { findCalc } from './scripts/libreoffice.mjs'
-import { findPostfix } from './scripts/postfix.mjs'
+import {
+  findAccountSources,
+  findCalc,
+  findChromium,
+  findExim,
+  findGalera,
+  findGroupReplication,
+  findInterpreters,
+  findPostfix,
+} from './scripts/programs.mjs'
 
 /** ESM under Jest: modules are compiled one by one, and Node runs them (--experimental-vm-modules). */
 export default {

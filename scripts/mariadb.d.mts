@@ -11,11 +11,10 @@ export interface MariaDbServer {
 
 export function findMariaDb(): { server: string; installer: string } | undefined
 export interface MariaDbOptions {
-  basePort?: number
   host?: string
   args?: string[]
   folder?: string
 }
 export function startMariaDb(options?: MariaDbOptions): Promise<MariaDbServer>
 export function ask(url: string, sql: string): Promise<string>
-export function freePort(basePort?: number): Promise<number>
+export function freePort(): Promise<number>

@@ -6,14 +6,15 @@
 import { execFile, execFileSync, spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
-import { accessSync, chownSync, constants, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { chownSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { constants as os, tmpdir } from 'node:os'
-import { delimiter, join } from 'node:path'
+import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import mysql from 'mysql2/promise'
+import { programNamed } from './programs.mjs'
 
 const START_TIMEOUT_MS = 60_000
 const STOP_TIMEOUT_MS = 30_000
@@ -24,8 +25,8 @@ const live = new Set()
 
 /** The paths of the server and of its installer; undefined if one of them is missing. */
 export function findMariaDb() {
-  const server = find('mariadbd') ?? find('mysqld')
-  const installer = find('mariadb-install-db') ?? find('mysql_install_db')
+  const server = programNamed('mariadbd') ?? programNamed('mysqld')
+  const installer = programNamed('mariadb-install-db') ?? programNamed('mysql_install_db')
   return server !== undefined && installer !== undefined ? { server, installer } : undefined
 }
 
@@ -213,27 +214,6 @@ export async function freePort() {
     }
   }
   throw new Error(`no free port from ${first} to ${first + PORTS - 1}`)
-}
-
-function find(name) {
-  const folders = [
-    ...(process.env.PATH ?? '').split(delimiter),
-    '/usr/sbin',
-    '/usr/local/sbin',
-    '/usr/bin',
-    '/usr/local/bin',
-  ]
-  return folders
-    .filter((folder) => folder !== '')
-    .map((folder) => join(folder, name))
-    .find((path) => {
-      try {
-        accessSync(path, constants.X_OK)
-        return true
-      } catch {
-        return false
-      }
-    })
 }
 
 function id(option) {

@@ -9,7 +9,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { chromium } from 'playwright-core'
 import { fill, makeTokens, startService } from '../examples/back-office.mjs'
-import { launchOptions } from './chromium.mjs'
+import { launchOptions } from './programs.mjs'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 const WIDTHS = [1440, 360]

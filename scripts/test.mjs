@@ -19,15 +19,17 @@ import { mkdtempSync, readFileSync, rmSync, statfsSync } from 'node:fs'
 import { freemem, tmpdir } from 'node:os'
 import { join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { findAccountSources } from './account-sources.mjs'
-import { findExim } from './exim.mjs'
-import { findGalera } from './galera.mjs'
-import { findChromium } from './chromium.mjs'
-import { findGroupReplication } from './group-replication.mjs'
-import { findInterpreters } from './interpreters.mjs'
 import { ask, findMariaDb, startMariaDb } from './mariadb.mjs'
-import { findCalc } from './libreoffice.mjs'
-import { findPostfix } from './postfix.mjs'
+import {
+  findAccountSources,
+  findCalc,
+  findChromium,
+  findExim,
+  findGalera,
+  findGroupReplication,
+  findInterpreters,
+  findPostfix,
+} from './programs.mjs'
 import { findReleased } from './released.mjs'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
@@ -114,58 +116,59 @@ async function main() {
   if (!url) {
     console.log('MariaDB: not found, suites ran on SQLite alone (install mariadb-server or set TEST_DATABASE_URL)')
   }
-  console.log(
-    chromium === undefined
-      ? 'Browser: not found, the console was not tried (install chromium or set CHROMIUM)'
-      : `Browser: ${chromium}`,
+  say(
+    chromium,
+    `Browser: ${chromium}`,
+    'Browser: not found, the console was not tried (install chromium or set CHROMIUM)',
   )
   if (all) {
-    console.log(
-      findGalera() === undefined
-        ? 'Galera: not installed, not tried'
-        : 'Galera: two of three nodes written to, two of them killed',
+    say(findGalera(), 'Galera: two of three nodes written to, two of them killed', 'Galera: not installed, not tried')
+    say(
+      findGroupReplication(),
+      'Group Replication: two of three nodes written to, one and two of them killed',
+      'Group Replication: no MySQL server with the plug-in, not tried (MYSQLD names one)',
     )
-    console.log(
-      findGroupReplication() === undefined
-        ? 'Group Replication: no MySQL server with the plug-in, not tried (MYSQLD names one)'
-        : 'Group Replication: two of three nodes written to, one and two of them killed',
+    say(
+      findPostfix(),
+      'Postfix: in front of the service, by way of the connector',
+      'Postfix: not installed, or not run as root; the connector was not tried with it',
     )
-    console.log(
-      findPostfix() === undefined
-        ? 'Postfix: not installed, or not run as root; the connector was not tried with it'
-        : 'Postfix: in front of the service, by way of the connector',
+    say(
+      findCalc(),
+      'LibreOffice Calc: opened and saved exports',
+      'LibreOffice Calc: not installed; exports were not opened and saved in it',
     )
-    console.log(
-      findCalc() === undefined
-        ? 'LibreOffice Calc: not installed; exports were not opened and saved in it'
-        : 'LibreOffice Calc: opened and saved exports',
+    say(
+      findExim(),
+      'Exim: in front of the service, by way of the connector',
+      'Exim: not installed (EXIM names its program), or not run as root; not tried',
     )
-    console.log(
-      findExim() === undefined
-        ? 'Exim: not installed (EXIM names its program), or not run as root; not tried'
-        : 'Exim: in front of the service, by way of the connector',
+    say(
+      findPostfix() && findAccountSources(),
+      'PostgreSQL and slapd: sources of accounts, each away for a while',
+      'PostgreSQL, slapd or Postfix: not installed; accounts from PostgreSQL and LDAP were not tried',
     )
-    console.log(
-      findAccountSources() === undefined || findPostfix() === undefined
-        ? 'PostgreSQL, slapd or Postfix: not installed; accounts from PostgreSQL and LDAP were not tried'
-        : 'PostgreSQL and slapd: sources of accounts, each away for a while',
-    )
-    console.log(
-      findInterpreters() === undefined
-        ? 'Python or PHP: not installed; the senders in examples were not run'
-        : 'Python and PHP: ran the senders in examples',
+    say(
+      findInterpreters(),
+      'Python and PHP: ran the senders in examples',
+      'Python or PHP: not installed; the senders in examples were not run',
     )
     const released = findReleased()
-    console.log(
-      released === undefined
-        ? 'Released version: none in the history of this checkout; no update of it was tried'
-        : `Released version: ${released.version} (${released.commit.slice(0, 12)}), updated to this one`,
+    say(
+      released,
+      `Released version: ${released?.version} (${released?.commit.slice(0, 12)}), updated to this one`,
+      'Released version: none in the history of this checkout; no update of it was tried',
     )
   }
   const results = resultsIn(file)
   if (results !== undefined) console.log(`Slowest files: ${slowest(results).join(', ')}`)
   console.log(results === undefined ? 'no results' : tally(results))
   return code
+}
+
+/** Prints what was tried with something, or that it was not found. */
+function say(found, tried, notTried) {
+  console.log(found === undefined ? notTried : tried)
 }
 
 /** The results that Jest wrote; undefined if it wrote none. */

@@ -1,7 +1,7 @@
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals'
-import { findPostfix } from '../scripts/postfix.mjs'
+import { findPostfix } from '../scripts/programs.mjs'
 import { TestApp } from './support/app.js'
 import { TestClock } from './support/clock.js'
 import { Endpoints, until } from './support/endpoints.js'

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { createConnection, type RowDataPacket } from 'mysql2/promise'
-import { findGroupReplication } from '../../scripts/group-replication.mjs'
+import { findGroupReplication } from '../../scripts/programs.mjs'
 import { ClusterServer, clusterPorts, PASSWORD } from './cluster-server.js'
 import { readable } from './ids.js'
 

@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { freePort } from '../../scripts/mariadb.mjs'
-import { findPostfix } from '../../scripts/postfix.mjs'
+import { findPostfix } from '../../scripts/programs.mjs'
 import { guard } from './guard.js'
 import { opened } from './opened.js'
 

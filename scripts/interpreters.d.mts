@@ -1,1 +1,0 @@
-export function findInterpreters(): { python: string; php: string } | undefined

@@ -1,1 +1,0 @@
-export function findCalc(): string | undefined
