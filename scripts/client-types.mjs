@@ -5,34 +5,25 @@
  * It leaves out what no type of the client refers to: answers other than success (a `code` identifies a problem,
  * regardless of the route), headers (the transport handles them), and routes that are not for callers.
  */
-import { readFileSync, writeFileSync } from 'node:fs'
-import { fileURLToPath } from 'node:url'
+import { readFileSync } from 'node:fs'
 import openapiTypescript, { astToString } from 'openapi-typescript'
+import { generated } from './generated.mjs'
 
-const at = (path) => fileURLToPath(new URL(`../${path}`, import.meta.url))
 const TARGET = 'client/src/schema.ts'
 const METHODS = ['get', 'put', 'post', 'delete', 'patch']
 const HEAD = '// Written by `npm run client:types` from openapi.json. Change nothing here.\n\n'
 
-process.exitCode = await main(process.argv.slice(2))
+await generated(
+  'npm run client:types',
+  TARGET,
+  types,
+  `${TARGET} differs from openapi.json; run \`npm run client:types\` and look at the difference`,
+)
 
-async function main(args) {
-  if (args.some((arg) => arg !== '--check')) {
-    console.error('usage: npm run client:types [-- --check]')
-    return 2
-  }
-  const types = await openapiTypescript(forCallers(JSON.parse(readFileSync(at('openapi.json'), 'utf8'))), {
-    // A field with a default need not be sent.
-    defaultNonNullable: false,
-  })
-  const text = HEAD + astToString(types)
-  if (!args.includes('--check')) {
-    writeFileSync(at(TARGET), text)
-    return 0
-  }
-  if (text === read(TARGET)) return 0
-  console.error(`${TARGET} differs from openapi.json; run \`npm run client:types\` and look at the difference`)
-  return 1
+async function types() {
+  const document = JSON.parse(readFileSync(new URL('../openapi.json', import.meta.url), 'utf8'))
+  // A field with a default need not be sent.
+  return HEAD + astToString(await openapiTypescript(forCallers(document), { defaultNonNullable: false }))
 }
 
 /** The document without the parts that the client's types never refer to. */
@@ -65,13 +56,5 @@ function operation({ operationId, summary, description, parameters = [], request
         .filter(([status]) => status.startsWith('2'))
         .map(([status, { description: words, content }]) => [status, { description: words, content }]),
     ),
-  }
-}
-
-function read(path) {
-  try {
-    return readFileSync(at(path), 'utf8')
-  } catch {
-    return undefined
   }
 }

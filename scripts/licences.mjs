@@ -5,9 +5,10 @@
  * package-lock.json says which packages are shipped; node_modules has their texts. Binaries of other platforms are not
  * installed, and have the text of the package that asks for them.
  */
-import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { generated } from './generated.mjs'
 import { isInAnImage, nameOf, shippedIn } from './shipped.mjs'
 
 const FILE = 'THIRD-PARTY-LICENSES.txt'
@@ -19,21 +20,12 @@ const RULE = '-'.repeat(80)
 
 process.chdir(fileURLToPath(new URL('..', import.meta.url)))
 const { packages } = JSON.parse(readFileSync('package-lock.json', 'utf8'))
-process.exitCode = main(process.argv.slice(2))
-
-function main(args) {
-  if (args.some((arg) => arg !== '--check')) {
-    console.error('usage: npm run licences [-- --check]')
-    return 2
-  }
-  const text = written()
-  if (args.length === 0) writeFileSync(FILE, text)
-  else if (!existsSync(FILE) || readFileSync(FILE, 'utf8') !== text) {
-    console.error(`licences: ${FILE} does not fit package-lock.json: npm ci, then npm run licences`)
-    return 1
-  }
-  return 0
-}
+await generated(
+  'npm run licences',
+  FILE,
+  written,
+  `licences: ${FILE} does not fit package-lock.json: npm ci, then npm run licences`,
+)
 
 /** Each text once, after the packages that have it. */
 function written() {
