@@ -5,7 +5,7 @@ import type { Transaction } from '../database/transaction-runner.js'
 import type { EventPlace } from '../ledger/feed/event-reader.js'
 import { collect, type Collected, type Ranked } from '../domain/digest.js'
 import type { Instant } from '../common/instant.js'
-import { groupBy } from '../ledger/rows/group-by.js'
+import { groupBy } from '../common/group-by.js'
 import { WebhookDeliveryRow, WebhookReaderRow, WebhookRow } from './webhook.entity.js'
 
 /** A period whose events are to be sent again. */

@@ -12,7 +12,7 @@ import { Refills } from '../../domain/refill.js'
 import { patchViolations, type Violation, type SettingsPatch } from '../../domain/settings.js'
 import { type Instant, timeOrNull } from '../../common/instant.js'
 import type { Channel } from '../rows/channel.js'
-import { groupBy } from '../rows/group-by.js'
+import { groupBy } from '../../common/group-by.js'
 import { groupOwner } from '../rows/group.entity.js'
 import type { QuotaRow } from '../rows/quota.entity.js'
 import {

@@ -1,5 +1,5 @@
 import { isFollowed } from '../../domain/follow.js'
-import { groupBy } from '../rows/group-by.js'
+import { groupBy } from '../../common/group-by.js'
 import type { QuotaRow } from '../rows/quota.entity.js'
 
 /** Counts of members. Those of quotas that are over stay for ever, and are read only where somebody names them. */

@@ -9,7 +9,7 @@ import { addUnits, countsUntil, type Move, openingWindow, type RollingWindow } f
 import { type Instant, MAX_INSTANT } from '../../common/instant.js'
 import { instantOfId } from '../rows/act-id.js'
 import { capsOf } from '../rows/counted-caps.js'
-import { groupBy } from '../rows/group-by.js'
+import { groupBy } from '../../common/group-by.js'
 import type { QuotaRow } from '../rows/quota.entity.js'
 import type { LedgerStore } from '../store/ledger-store.js'
 import { TotalsStore } from '../totals/totals-store.js'
