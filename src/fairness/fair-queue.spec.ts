@@ -81,10 +81,6 @@ describe('a fair queue', () => {
           expect(served.size).toBe(Math.min(flows, taken.length))
           for (const { flow, n: place } of taken) expect(waiting.get(flow)?.shift()).toBe(place)
           expect(queue.size).toBe([...waiting.values()].reduce((sum, line) => sum + line.length, 0))
-          const longest = Math.max(0, ...[...waiting.values()].map((line) => line.length))
-          const largest = queue.largest()
-          expect(largest).toHaveLength(longest)
-          if (longest > 0) expect(largest.map(({ n: place }) => place)).toEqual(waiting.get(largest[0]!.flow))
         }
         expect(queue.size).toBe(0)
       }),
@@ -102,15 +98,6 @@ describe('a fair queue', () => {
     expect([queue.isFullFor('a'), queue.isFullFor('b')]).toEqual([true, false])
     queue.push('b', 'b2')
     expect([queue.isFullFor('a'), queue.isFullFor('b')]).toEqual([true, true])
-  })
-
-  it('returns the items of the flow that has most, by weight', () => {
-    const queue = new FairQueue<string>()
-    expect(queue.largest()).toEqual([])
-    for (const item of ['a1', 'a2', 'a3', 'b1', 'b2']) queue.push(item[0] ?? '', item)
-    expect(queue.largest()).toEqual(['a1', 'a2', 'a3'])
-    expect(queue.largest((flow) => (flow === 'b' ? 2 : 1))).toEqual(['b1', 'b2'])
-    expect(queue.size).toBe(5)
   })
 
   it('stays fast with a long line', () => {

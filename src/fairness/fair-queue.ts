@@ -26,15 +26,11 @@ export class FairQueue<T> {
     return this.count
   }
 
-  /** The number of waiting items of one flow. */
-  sizeOf(flow: string): number {
-    const line = this.lines.get(flow)
-    return line === undefined ? 0 : line.items.length - line.next
-  }
-
   /** Returns whether a flow may add no item: the queue is full, and the flow holds at least an equal share of it. */
   isFullFor(flow: string): boolean {
-    return this.count >= this.limit && this.sizeOf(flow) * this.lines.size >= this.limit
+    const line = this.lines.get(flow)
+    const own = line === undefined ? 0 : line.items.length - line.next
+    return this.count >= this.limit && own * this.lines.size >= this.limit
   }
 
   /** Adds an item behind the others of its flow. */
@@ -84,20 +80,6 @@ export class FairQueue<T> {
       if (may(flow, line.items[line.next] as T)) return this.shift(flow, line)
     }
     return undefined
-  }
-
-  /**
-   * The items of the flow with the greatest weight, in order; the user of the queue removes some to make room.
-   * @param weightOf the weight of an item
-   */
-  largest(weightOf: (flow: string) => number = () => 1): readonly T[] {
-    let largest: Line<T> | undefined
-    let most = 0
-    for (const [flow, line] of this.lines) {
-      const weight = (line.items.length - line.next) * weightOf(flow)
-      if (weight > most) [largest, most] = [line, weight]
-    }
-    return largest?.items.slice(largest.next) ?? []
   }
 
   private shift(flow: string, line: Line<T>): T {

@@ -15,13 +15,13 @@ export interface Limits {
 }
 
 /** The share of one flow. */
-export interface Share {
-  /** Held items. */
-  readonly items: number
-  /** Their weight. */
-  readonly weight: number
-  /** Waiting items. */
-  readonly waiting: number
+interface Share {
+  /** Held items, and their weight. */
+  items: number
+  weight: number
+  /** Waiting items, and their weight. */
+  waiting: number
+  waitingWeight: number
 }
 
 /** A wait for a place. */
@@ -31,8 +31,6 @@ export interface Wait {
   /** Ends the wait; no effect if it has ended. */
   readonly cancel: () => void
 }
-
-type Held = { -readonly [K in keyof Share]: Share[K] } & { waitingWeight: number }
 
 interface Waiter {
   readonly weight: number
@@ -45,20 +43,11 @@ interface Waiter {
  * than its share waits and does not affect others; the number of its waiting items is limited, too.
  */
 export class FairSemaphore {
-  private readonly held = new Map<string, Held>()
+  private readonly held = new Map<string, Share>()
   private readonly queue = new FairQueue<Waiter>()
-  private readonly limits: Required<Limits>
   private inHand = 0
 
-  constructor({
-    items = Infinity,
-    itemsOfOne = Infinity,
-    weightOfOne = Infinity,
-    keptOfOne = Infinity,
-    waitingWeightOfOne = Infinity,
-  }: Limits) {
-    this.limits = { items, itemsOfOne, weightOfOne, keptOfOne, waitingWeightOfOne }
-  }
+  constructor(private readonly limits: Limits) {}
 
   /** The number of waiting items, of all flows. */
   get waiting(): number {
@@ -66,7 +55,7 @@ export class FairSemaphore {
   }
 
   /** The share of each flow that holds anything. */
-  shares(): ReadonlyMap<string, Share> {
+  shares(): ReadonlyMap<string, Readonly<Share>> {
     return this.held
   }
 
@@ -123,8 +112,8 @@ export class FairSemaphore {
   }
 
   private grant(): void {
-    while (this.queue.size > 0 && this.inHand < this.limits.items) {
-      let next: Held | undefined
+    while (this.queue.size > 0 && this.inHand < (this.limits.items ?? Infinity)) {
+      let next: Share | undefined
       const waiter = this.queue.takeOne((flow, { weight }) => {
         next = this.held.get(flow)
         return next !== undefined && this.fits(next, weight)
@@ -135,24 +124,24 @@ export class FairSemaphore {
     }
   }
 
-  private fits({ items, weight: inHand }: Held, weight: number): boolean {
-    const { limits } = this
-    if (this.inHand >= limits.items || items >= limits.itemsOfOne) return false
-    return inHand === 0 || inHand + weight <= limits.weightOfOne
+  private fits(held: Share, weight: number): boolean {
+    const { items = Infinity, itemsOfOne = Infinity, weightOfOne = Infinity } = this.limits
+    if (this.inHand >= items || held.items >= itemsOfOne) return false
+    return held.weight === 0 || held.weight + weight <= weightOfOne
   }
 
-  private mayWait({ items, waiting, waitingWeight }: Held, weight: number): boolean {
-    const { keptOfOne, waitingWeightOfOne } = this.limits
+  private mayWait({ items, waiting, waitingWeight }: Share, weight: number): boolean {
+    const { keptOfOne = Infinity, waitingWeightOfOne = Infinity } = this.limits
     return items + waiting < keptOfOne && (waitingWeight === 0 || waitingWeight + weight <= waitingWeightOfOne)
   }
 
-  private take(held: Held, weight: number): void {
+  private take(held: Share, weight: number): void {
     this.inHand += 1
     held.items += 1
     held.weight += weight
   }
 
-  private heldBy(flow: string): Held {
+  private heldBy(flow: string): Share {
     let held = this.held.get(flow)
     if (held === undefined) {
       held = { items: 0, weight: 0, waiting: 0, waitingWeight: 0 }
@@ -162,7 +151,7 @@ export class FairSemaphore {
   }
 
   /** Flows that hold nothing are removed. */
-  private forget(flow: string, { items, waiting }: Held): void {
+  private forget(flow: string, { items, waiting }: Share): void {
     if (items === 0 && waiting === 0) this.held.delete(flow)
   }
 }

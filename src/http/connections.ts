@@ -1,10 +1,11 @@
-import type { IncomingMessage, RequestListener, Server, ServerOptions, ServerResponse } from 'node:http'
+import type { IncomingMessage, RequestListener, Server, ServerOptions } from 'node:http'
 import type { Socket } from 'node:net'
 import { Injectable } from '@nestjs/common'
 import type { Request, Response } from 'express'
 import { whoCalls } from '../auth/principal.js'
 import type { Config } from '../config/config.js'
 import { ServiceError } from '../common/service-error.js'
+import { groupBy } from '../common/group-by.js'
 import { FairQueue } from '../fairness/fair-queue.js'
 import { BodyStream, type LateBodies } from './body-stream.js'
 import { closeGracefully } from './unread-body.js'
@@ -87,7 +88,7 @@ interface Connection {
   readonly socket: Socket
   readonly address: string | undefined
   /** The responses of requests that have arrived and are not answered, in order. Only the first one is processed. */
-  readonly responses: ServerResponse[]
+  readonly responses: Response[]
   /** Whether the first request has been started. */
   started: boolean
   /** The flow that it belongs to: the id of the principal of its last request, or FIRST or UNKNOWN. */
@@ -105,14 +106,9 @@ function flowOf({ responses, flow }: Connection): string {
   return idOf(responses[0]) ?? flow
 }
 
-function requestOf(response: ServerResponse | undefined): Request | undefined {
-  return response?.req as Request | undefined
-}
-
 /** The id of the caller of a request; undefined if it is not known. */
-function idOf(response: ServerResponse | undefined): string | undefined {
-  const request = requestOf(response)
-  return request && whoCalls(request)?.id
+function idOf(response: Response | undefined): string | undefined {
+  return response && whoCalls(response.req)?.id
 }
 
 /** Whether the service reads nothing more from a connection for now. */
@@ -170,7 +166,7 @@ export class Connections implements LateBodies {
   }
 
   /** The responses of requests that have been started and have not ended. */
-  *owed(): Generator<ServerResponse> {
+  *owed(): Generator<Response> {
     for (const { started, responses } of this.open.values())
       if (started && responses[0] !== undefined) yield responses[0]
   }
@@ -196,7 +192,7 @@ export class Connections implements LateBodies {
     // The body reader sends `100 Continue`. An unknown expectation may be ignored (RFC 9110, section 10.1.1); otherwise
     // Node answers it with 417, not as problem+json.
     for (const event of ['request', 'checkContinue', 'checkExpectation'])
-      server.on(event, (_request: IncomingMessage, response: ServerResponse) => this.take(response))
+      server.on(event, (_request: IncomingMessage, response: Response) => this.take(response))
     server.on('connection', (socket: Socket) => this.enter(socket))
     server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => this.refuse(error, socket))
     server.on('connect', (_request: IncomingMessage, socket: Socket) => {
@@ -257,10 +253,12 @@ export class Connections implements LateBodies {
    * @returns whether it closed any
    */
   private evictWaiting(): boolean {
-    const waiting = new FairQueue<Connection>()
-    for (const connection of this.open.values())
-      if (awaitsCaller(connection)) waiting.push(flowOf(connection), connection)
-    const largest = waiting.largest((flow) => (flow === FIRST || flow === UNKNOWN ? 2 : 1))
+    let largest: readonly Connection[] = []
+    let most = 0
+    for (const [flow, waiting] of groupBy([...this.open.values()].filter(awaitsCaller), flowOf)) {
+      const weight = waiting.length * (flow === FIRST || flow === UNKNOWN ? 2 : 1)
+      if (weight > most) [largest, most] = [waiting, weight]
+    }
     for (const connection of largest.slice(0, Math.ceil(largest.length / 100))) this.evict(connection)
     return largest.length > 0
   }
@@ -274,7 +272,7 @@ export class Connections implements LateBodies {
     this.observer?.overloaded('evicted', connection.address)
   }
 
-  private take(response: ServerResponse): void {
+  private take(response: Response): void {
     const { socket } = response.req
     const connection = this.open.get(socket)
     // A request after the last response is not processed: its caller could not be told the result.
@@ -390,7 +388,7 @@ export class Connections implements LateBodies {
       return
     }
     // A streamed body has its own deadlines.
-    if (late && requestOf(connection.responses.at(-1))?.body instanceof BodyStream) return
+    if (late && connection.responses.at(-1)?.req.body instanceof BodyStream) return
     this.breakOff(connection, late ? 'late' : code === TOO_LARGE ? 'too_large' : 'not_http')
   }
 
@@ -405,18 +403,16 @@ export class Connections implements LateBodies {
     if (!connection.socket.writable || connection.closingError !== undefined) return
     this.observer?.rejected(why, connection.address)
     connection.closingError = why
+    const [first] = connection.responses
     const youngest = connection.responses.at(-1)
     if (youngest === undefined) endWithProblem(connection, why)
-    // Otherwise the requests before it are answered first.
-    else if (!youngest.req.complete) this.refuseRequest(connection, youngest, why)
-  }
-
-  /** Refuses a request with a valid head and an invalid body. */
-  private refuseRequest(connection: Connection, response: ServerResponse, why: Answered): void {
-    if (response !== connection.responses[0]) {
+    // The requests before are answered first.
+    else if (youngest.req.complete) return
+    // A request with a valid head and an invalid body is refused.
+    else if (youngest !== first) {
       connection.responses.pop()
       this.ahead -= 1
-    } else if (connection.started) answerProblem(refusal(why), response.req as Request, response as Response)
+    } else if (connection.started) answerProblem(refusal(why), youngest.req, youngest)
     else {
       this.ready.delete(connection.flow, connection)
       this.becomeIdle(connection)
