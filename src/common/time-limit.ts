@@ -25,3 +25,19 @@ export async function withTimeLimit<T>(
     stop?.removeEventListener('abort', abort)
   }
 }
+
+/**
+ * Waits for work that nothing can stop.
+ * @returns its result; undefined if it has none after this time, in milliseconds
+ */
+export async function inTime<T>(limitMs: number, work: Promise<T>): Promise<T | undefined> {
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<undefined>((resolve) => {
+    timer = setTimeout(() => resolve(undefined), limitMs)
+  })
+  try {
+    return await Promise.race([work, late])
+  } finally {
+    clearTimeout(timer)
+  }
+}

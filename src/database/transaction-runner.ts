@@ -5,6 +5,7 @@ import type { OnApplicationBootstrap, OnApplicationShutdown, OnModuleDestroy } f
 import type { DataSource } from 'typeorm'
 import { ServiceError } from '../common/service-error.js'
 import type { PeriodicTask, Reach } from '../common/periodic-task.js'
+import { inTime } from '../common/time-limit.js'
 import { type ConnectionCounts, Pools } from './pools.js'
 import type { Dialect } from './row-codec.js'
 import { serverOf } from './server.js'
@@ -317,7 +318,7 @@ export class TransactionRunner implements OnApplicationBootstrap, OnModuleDestro
     const watchers = { onAnswer: observer?.answered, tracer }
     if (this.pools === undefined) return new FileSession(this.dataSource.createQueryRunner(), watchers)
     const connecting = this.pools.take(use)
-    const connection = await before(deadline, connecting)
+    const connection = await inTime(deadline - performance.now(), connecting)
     if (connection === undefined) {
       // It may come later, or never.
       connecting.then(
@@ -363,17 +364,4 @@ interface Try {
   /** By `performance.now()`: it must begin before this time. */
   readonly deadline: number
   readonly afterLockTimeout: boolean
-}
-
-/** The value of a promise, or undefined if it does not resolve in time. */
-async function before<T>(deadline: number, promise: Promise<T>): Promise<T | undefined> {
-  let timer: NodeJS.Timeout | undefined
-  const late = new Promise<undefined>((resolve) => {
-    timer = setTimeout(() => resolve(undefined), deadline - performance.now())
-  })
-  try {
-    return await Promise.race([promise, late])
-  } finally {
-    clearTimeout(timer)
-  }
 }

@@ -4,6 +4,7 @@ import { Public } from '../auth/access.decorator.js'
 import { Readiness } from '../database/readiness.js'
 import { SharedReads } from '../database/shared-reads.js'
 import { Unavailable } from '../common/service-error.js'
+import { inTime } from '../common/time-limit.js'
 import { Problems } from '../http/problem.decorator.js'
 import { LiveDto, ReadyDto } from './health.dto.js'
 import { Shutdown } from './shutdown.js'
@@ -45,22 +46,11 @@ export class HealthController {
 
   private async ask(): Promise<void> {
     try {
-      await within(PATIENCE_MS, this.readiness.check())
+      const answered = this.readiness.check().then(() => true)
+      if ((await inTime(PATIENCE_MS, answered)) !== true) throw new Error(`no answer within ${PATIENCE_MS} ms`)
     } catch (error) {
       this.logger.warn(`not ready: ${error instanceof Error ? error.message : String(error)}`)
       throw error instanceof Unavailable ? error : new Unavailable('database_away', { cause: error })
     }
-  }
-}
-
-async function within(milliseconds: number, work: Promise<void>): Promise<void> {
-  let timer: NodeJS.Timeout | undefined
-  const late = new Promise<never>((_resolve, reject) => {
-    timer = setTimeout(() => reject(new Error(`no answer within ${milliseconds} ms`)), milliseconds)
-  })
-  try {
-    await Promise.race([work, late])
-  } finally {
-    clearTimeout(timer)
   }
 }

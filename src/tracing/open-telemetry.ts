@@ -38,8 +38,9 @@ import {
   TraceIdRatioBasedSampler,
   TracerProvider,
 } from '@opentelemetry/sdk-trace'
-import { type Clock, SystemClock } from '../common/clock.js'
+import { SystemClock } from '../common/clock.js'
 import { RateLimitedLog } from '../common/rate-limited-log.js'
+import { inTime } from '../common/time-limit.js'
 import type { DatabaseConfig, TracesConfig } from '../config/config.js'
 import type { EndOfStatements } from '../database/session.js'
 import { withoutValues } from '../database/statement-text.js'
@@ -141,24 +142,22 @@ export class OpenTelemetryTracer implements RequestTracer {
   }
 
   async close(): Promise<void> {
-    let timer: NodeJS.Timeout | undefined
-    const late = new Promise<void>((resolve) => {
-      timer = setTimeout(resolve, CLOSE_MS)
-    })
-    await Promise.race([this.provider.shutdown().catch(() => undefined), late])
-    clearTimeout(timer)
+    await inTime(
+      CLOSE_MS,
+      this.provider.shutdown().catch(() => undefined),
+    )
   }
 
   private begin(request: Request): Span | undefined {
     const parent = this.propagator.extract(ROOT_CONTEXT, request.headers, defaultTextMapGetter)
-    timeOfDay.adjust()
-    const options = { kind: SpanKind.SERVER, startTime: timeOfDay.at(performance.now()) }
+    adjustTimeOfDay()
+    const options = { kind: SpanKind.SERVER, startTime: timeOfDay() }
     const span = this.tracer.startSpan(request.method, options, parent)
     return span.isRecording() ? span : undefined
   }
 
   private child(parent: Span, name: string, kind: SpanKind, attributes: Attributes): Span {
-    const options = { kind, attributes, startTime: timeOfDay.at(performance.now()) }
+    const options = { kind, attributes, startTime: timeOfDay() }
     return this.tracer.startSpan(name, options, trace.setSpan(ROOT_CONTEXT, parent))
   }
 
@@ -180,7 +179,7 @@ export class OpenTelemetryTracer implements RequestTracer {
         const parent = spans[place]
         if (parent === undefined) continue
         const attributes = { 'quota.batch.size': batch.length, 'quota.queue.seconds': (began - since) / 1000 }
-        const options = { startTime: timeOfDay.at(since), attributes, links: [link] }
+        const options = { startTime: timeOfDay(since), attributes, links: [link] }
         end(this.tracer.startSpan(`${channel} ${request.command.kind}`, options, trace.setSpan(ROOT_CONTEXT, parent)))
       }
     }
@@ -256,31 +255,26 @@ function endRequest(span: Span, { method, route, status, principal, requestId, a
   end(span)
 }
 
+// The machine's clock, as in spans of other services, and not the service's.
+const clock = new SystemClock()
+let origin = performance.timeOrigin
+
 /**
  * Converts a time of `performance.now()` to a time of day. The SDK would read the time of day for each span, in whole
  * milliseconds, so that children could end after their parents.
  */
-class TimeOfDay {
-  private origin = performance.timeOrigin
-
-  constructor(private readonly clock: Clock) {}
-
-  /** Follows a clock that was set, or that runs at another rate. */
-  adjust(): void {
-    const apart = this.clock.now() - this.at(performance.now())
-    if (Math.abs(apart) > MAX_APART_MS) this.origin += apart
-  }
-
-  at(instant: number): number {
-    return this.origin + instant
-  }
+function timeOfDay(instant: number = performance.now()): number {
+  return origin + instant
 }
 
-// The machine's clock, as in spans of other services, and not the service's.
-const timeOfDay = new TimeOfDay(new SystemClock())
+/** Follows a clock that was set, or that runs at another rate. */
+function adjustTimeOfDay(): void {
+  const apart = clock.now() - timeOfDay()
+  if (Math.abs(apart) > MAX_APART_MS) origin += apart
+}
 
 function end(span: Span): void {
-  span.end(timeOfDay.at(performance.now()))
+  span.end(timeOfDay())
 }
 
 function fail(span: Span, type: string): void {
