@@ -3,7 +3,6 @@ import type { EventFeeds } from '../channel-api/event-feeds.js'
 import type { Clock } from '../common/clock.js'
 import type { WebhookEndpoint } from '../config/webhook-endpoints.js'
 import type { Transaction, TransactionRunner } from '../database/transaction-runner.js'
-import type { Instant } from '../common/instant.js'
 import { dropWaiting, type Progress, type WebhookStore } from './webhook-store.js'
 import type { WebhookRow } from './webhook.entity.js'
 
@@ -20,7 +19,8 @@ const REMOVALS = 5
 export class EndpointRegistry {
   /** This instance's id in the store. */
   readonly id = randomUUID()
-  private endpoints: ReadonlyMap<string, WebhookEndpoint>
+  /** The endpoints of this instance's file, by name. */
+  mine: ReadonlyMap<string, WebhookEndpoint>
 
   constructor(
     private readonly store: WebhookStore,
@@ -29,18 +29,13 @@ export class EndpointRegistry {
     private readonly clock: Clock,
     endpoints: readonly WebhookEndpoint[],
   ) {
-    this.endpoints = byName(endpoints)
-  }
-
-  /** The endpoints of this instance's file, by name. */
-  get mine(): ReadonlyMap<string, WebhookEndpoint> {
-    return this.endpoints
+    this.mine = byName(endpoints)
   }
 
   /** Applies the file's present content. @returns does it differ? */
   replace(endpoints: readonly WebhookEndpoint[]): boolean {
-    const differs = described([...this.endpoints.values()]) !== described(endpoints)
-    this.endpoints = byName(endpoints)
+    const differs = JSON.stringify([...this.mine.values()]) !== JSON.stringify(endpoints)
+    this.mine = byName(endpoints)
     return differs
   }
 
@@ -50,7 +45,7 @@ export class EndpointRegistry {
    */
   async announce(): Promise<boolean> {
     const { store, transactions } = this
-    const names = [...this.endpoints.keys()]
+    const names = [...this.mine.keys()]
     const known = await transactions.read((transaction) => store.all(transaction))
     let isClean = true
     for (const { name, state } of known)
@@ -65,7 +60,7 @@ export class EndpointRegistry {
 
   /** Announces that this instance stops. */
   async leave(): Promise<void> {
-    if (this.endpoints.size > 0)
+    if (this.mine.size > 0)
       await this.transactions.write((transaction) => this.store.removeAnnouncement(transaction, this.id))
   }
 
@@ -131,24 +126,12 @@ export function release(row: WebhookRow): void {
 }
 
 function newWebhook(name: string, progress: string): WebhookRow {
+  const noLease = { holder: null, heldUntil: null }
   const counts = { delivered: 0, failed: 0, waiting: 0, failuresInRow: 0 }
-  const none: { holder: null; heldUntil: Instant | null } = { holder: null, heldUntil: null }
-  return {
-    name,
-    state: 'active',
-    ...none,
-    ...counts,
-    attemptAt: null,
-    attemptStatus: null,
-    attemptError: null,
-    progress,
-  }
+  const noAttempt = { attemptAt: null, attemptStatus: null, attemptError: null }
+  return { name, state: 'active', ...noLease, ...counts, ...noAttempt, progress }
 }
 
 function byName(endpoints: readonly WebhookEndpoint[]): ReadonlyMap<string, WebhookEndpoint> {
   return new Map(endpoints.map((endpoint) => [endpoint.name, endpoint]))
-}
-
-function described(endpoints: readonly WebhookEndpoint[]): string {
-  return JSON.stringify(endpoints)
 }

@@ -1,7 +1,7 @@
 import { createHmac } from 'node:crypto'
+import { v7 } from 'uuid'
 import type { WebhookEndpoint } from '../config/webhook-endpoints.js'
 import { type Instant, formatInstant, parseInstant } from '../common/instant.js'
-import { uuidV7 } from './message-id.js'
 import { type ChannelEvent, digestText, type Text, testText, textOf, type TextStyle } from './texts.js'
 
 /** A message to an endpoint. Its text is the same at each attempt. */
@@ -43,7 +43,7 @@ export function digestMessageOf(
 export function testMessage(endpoint: WebhookEndpoint, now: Instant): WebhookMessage {
   const { name } = endpoint
   const text = (): Text => testText(name, styleOf(endpoint))
-  return message(endpoint, uuidV7(now), now, text, { type: 'webhook.test', data: { webhook: name } })
+  return message(endpoint, v7({ msecs: now }), now, text, { type: 'webhook.test', data: { webhook: name } })
 }
 
 function message(

@@ -39,9 +39,7 @@ export class WebhookService {
 
   /** Sends one test message now. */
   async test(name: string): Promise<TestedDto> {
-    await this.active(name)
-    const endpoint = this.webhooks.registry.mine.get(name)
-    if (endpoint === undefined) throw new Unavailable('webhook_elsewhere')
+    const endpoint = await this.wanted(name)
     const now = this.clock.now()
     const { status, error, ms } = await send(endpoint, testMessage(endpoint, now), now, new AbortController().signal)
     return { status, error, ms }
@@ -143,14 +141,10 @@ export class WebhookService {
     return row
   }
 
-  private async active(name: string): Promise<void> {
-    const row = await this.found(name)
-    if (row.state !== 'active') throw disabled(row)
-  }
-
   /** An active endpoint of this instance's file. */
   private async wanted(name: string): Promise<WebhookEndpoint> {
-    await this.active(name)
+    const row = await this.found(name)
+    if (row.state !== 'active') throw disabled(row)
     const endpoint = this.webhooks.registry.mine.get(name)
     if (endpoint === undefined) throw new Unavailable('webhook_elsewhere')
     return endpoint
