@@ -1,6 +1,6 @@
 import Database from 'libsql'
 import type { RawRow, Scalar } from './row-codec.js'
-import type { Statement, Transaction, WriteResult } from './session.js'
+import { FileStatements, type Transaction, type WriteResult } from './session.js'
 
 /** The time to wait within the call for another process's lock; `TransactionRunner` retries. */
 const BUSY_MS = 10
@@ -40,25 +40,15 @@ export class FileSnapshots {
   }
 }
 
-class FileSnapshot implements Transaction {
-  readonly dialect = 'sqlite'
-  readonly clustered = false
-  readonly idStep = 1
-  readonly statementBytes = Infinity
-  readonly afterLockTimeout = false
-
-  constructor(private readonly database: Database.Database) {}
+class FileSnapshot extends FileStatements implements Transaction {
+  constructor(private readonly database: Database.Database) {
+    super()
+  }
 
   async rows(sql: string, values: readonly Scalar[] = []): Promise<RawRow[]> {
     // A statement blocks the event loop: requests run between two statements.
     await new Promise(setImmediate)
     return this.database.prepare(sql).all([...values]) as RawRow[]
-  }
-
-  async all(statements: readonly Statement[]): Promise<RawRow[][]> {
-    const found: RawRow[][] = []
-    for (const { sql, values } of statements) found.push(await this.rows(sql, values))
-    return found
   }
 
   async execute(): Promise<WriteResult> {

@@ -223,18 +223,31 @@ function statementSize({ sql, values = [] }: Statement): number {
   return values.reduce<number>((sum, value) => sum + sizeOf(value), sql.length)
 }
 
-/** A session on the only connection to a SQLite file. */
-export class FileSession implements Session {
+/** The facts of a SQLite file, whose statements run one by one. */
+export abstract class FileStatements implements Omit<Transaction, 'execute' | 'later'> {
   readonly dialect = 'sqlite'
   readonly clustered = false
   readonly idStep = 1
   readonly statementBytes = Infinity
   readonly afterLockTimeout = false
 
+  abstract rows(sql: string, values?: readonly Scalar[]): Promise<RawRow[]>
+
+  async all(statements: readonly Statement[]): Promise<RawRow[][]> {
+    const found: RawRow[][] = []
+    for (const { sql, values } of statements) found.push(await this.rows(sql, values))
+    return found
+  }
+}
+
+/** A session on the only connection to a SQLite file. */
+export class FileSession extends FileStatements implements Session {
   constructor(
     private readonly runner: QueryRunner,
     private readonly watchers: StatementWatchers = {},
-  ) {}
+  ) {
+    super()
+  }
 
   async begin(): Promise<void> {
     await this.command('BEGIN IMMEDIATE')
@@ -242,12 +255,6 @@ export class FileSession implements Session {
 
   async rows(sql: string, values: readonly Scalar[] = []): Promise<RawRow[]> {
     return this.watched(sql, async () => (await this.runner.query(sql, values as Scalar[])) as RawRow[])
-  }
-
-  async all(statements: readonly Statement[]): Promise<RawRow[][]> {
-    const found: RawRow[][] = []
-    for (const { sql, values } of statements) found.push(await this.rows(sql, values))
-    return found
   }
 
   async execute(sql: string, values: readonly Scalar[] = []): Promise<WriteResult> {
