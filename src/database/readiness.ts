@@ -1,6 +1,5 @@
 import { Injectable } from '@nestjs/common'
 import { DataSource } from 'typeorm'
-import type { Reach } from '../common/periodic-task.js'
 import { TransactionRunner } from './transaction-runner.js'
 
 /** Can this instance serve? */
@@ -10,11 +9,6 @@ export class Readiness {
     private readonly dataSource: DataSource,
     private readonly transactions: TransactionRunner,
   ) {}
-
-  /** The known availability of the store, without a request to it. */
-  get reach(): Reach {
-    return this.transactions.reach
-  }
 
   /**
    * Makes no request. A store that is known to accept no writes, for example because its disk is full, is not ready,

@@ -1,6 +1,5 @@
 import { Inject, Injectable } from '@nestjs/common'
 import { Gauge, Histogram, Registry } from 'prom-client'
-import { Readiness } from '../database/readiness.js'
 import { TransactionRunner } from '../database/transaction-runner.js'
 import { BUCKETS_SECONDS, METRICS_REGISTRY } from '../common/metrics.js'
 
@@ -9,15 +8,15 @@ import { BUCKETS_SECONDS, METRICS_REGISTRY } from '../common/metrics.js'
  */
 @Injectable()
 export class PoolMetrics {
-  constructor(@Inject(METRICS_REGISTRY) registry: Registry, transactions: TransactionRunner, readiness: Readiness) {
+  constructor(@Inject(METRICS_REGISTRY) registry: Registry, transactions: TransactionRunner) {
     new Gauge({
       name: 'database_available',
       help: '0 while the database is known to be unavailable for reads or writes, which are refused at once; otherwise 1.',
       labelNames: ['use'],
       registers: [registry],
       collect() {
-        this.set({ use: 'read' }, readiness.reach === 'none' ? 0 : 1)
-        this.set({ use: 'write' }, readiness.reach === 'all' ? 1 : 0)
+        this.set({ use: 'read' }, transactions.reach === 'none' ? 0 : 1)
+        this.set({ use: 'write' }, transactions.reach === 'all' ? 1 : 0)
       },
     })
     new Gauge({
