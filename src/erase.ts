@@ -5,11 +5,9 @@ import type { DataSource } from 'typeorm'
 import { Erasure } from './change-set/erasure.js'
 import { ArgumentError, command, EXIT, tell } from './command.js'
 import { type CommandStore, withStore } from './command-store.js'
-import { loadDatabaseConfig } from './config/config.js'
-import { readEnvironment } from './config/environment.js'
 import { CHANNELS } from './entities.js'
 import { parseId } from './http/ids.js'
-import { configured, databaseName, StartError, using } from './startup.js'
+import { configuredDatabase, databaseName, StartError, using } from './startup.js'
 
 const NAMES = CHANNELS.map(({ channel }) => channel.name)
 
@@ -41,7 +39,7 @@ await command(USAGE, async (args) => {
     throw new ArgumentError(`no id, an integer from 1 to 2^53-1: ${wrong.map(({ name }) => `--${name}`).join(', ')}`)
   if (named.length === 0)
     throw new ArgumentError(`an owner is required: ${NAMES.map((name) => `--${name} ID`).join(' or ')}`)
-  const database = configured(() => loadDatabaseConfig(readEnvironment()))
+  const database = configuredDatabase()
   tell(`Database ${databaseName(database)}`)
   // A failure of the database ends the command, which reports it.
   Logger.overrideLogger(false)

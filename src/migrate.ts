@@ -1,11 +1,10 @@
 import { parseArgs } from 'node:util'
 import { ArgumentError, command, EXIT, tell } from './command.js'
-import { type DatabaseConfig, loadDatabaseConfig } from './config/config.js'
-import { readEnvironment } from './config/environment.js'
+import type { DatabaseConfig } from './config/config.js'
 import { compareVersions, instancesIn, runningInstances } from './database/instances.js'
 import { migrate, migrateBack, migrationStates, type UnderLock } from './database/migrate.js'
 import { ENTITIES } from './entities.js'
-import { configured, databaseName, inWords, newerSchema, refuseBeside, using } from './startup.js'
+import { configuredDatabase, databaseName, inWords, newerSchema, refuseBeside, using } from './startup.js'
 import { VERSION } from './common/version.js'
 
 const USAGE = `usage: node dist/src/migrate.js [--status | --finish | --back]
@@ -31,7 +30,7 @@ await command(USAGE, async (args) => {
   if ([status, finish, back].filter(Boolean).length > 1) {
     throw new ArgumentError('--status, --finish and --back exclude each other')
   }
-  const database = configured(() => loadDatabaseConfig(readEnvironment()))
+  const database = configuredDatabase()
   // Printed first, so that readers of any later line know the database.
   tell(`Database ${databaseName(database)}`)
   if (status) return tellStatus(database)

@@ -1,5 +1,6 @@
 import { resolve } from 'node:path'
-import { ConfigError, type DatabaseConfig } from './config/config.js'
+import { ConfigError, type DatabaseConfig, loadDatabaseConfig } from './config/config.js'
+import { readEnvironment } from './config/environment.js'
 import type { Instance } from './database/instances.js'
 import { Refused } from './database/migrate.js'
 import { StoreUnavailable, withAdvice } from './database/store-error.js'
@@ -18,6 +19,11 @@ export function configured<T>(read: () => T): T {
     if (error instanceof ConfigError) throw new StartError(error.message)
     throw error
   }
+}
+
+/** The database of a command, from its environment. @throws StartError that names every mistake */
+export function configuredDatabase(): DatabaseConfig {
+  return configured(() => loadDatabaseConfig(readEnvironment()))
 }
 
 /**

@@ -2,9 +2,7 @@ import { parseArgs } from 'node:util'
 import { Logger } from '@nestjs/common'
 import { command, EXIT, tell } from './command.js'
 import { withStore } from './command-store.js'
-import { loadDatabaseConfig } from './config/config.js'
-import { readEnvironment } from './config/environment.js'
-import { configured, databaseName, using } from './startup.js'
+import { configuredDatabase, databaseName, using } from './startup.js'
 import { verify } from './verification.js'
 
 const USAGE = `usage: node dist/src/verify.js [--repair] [--rest] [--json]
@@ -26,7 +24,7 @@ await command(
       },
     }).values
     const { json } = how
-    const database = configured(() => loadDatabaseConfig(readEnvironment()))
+    const database = configuredDatabase()
     if (!json) tell(`Database ${databaseName(database)}`)
     // A failure of the database ends the command, which reports it.
     Logger.overrideLogger(false)
