@@ -27,42 +27,27 @@ export function Public(): RouteDecorator {
   return SetMetadata(ACCESS_RULE, 'public' satisfies AccessRule)
 }
 
-/**
- * Opens a route to every role that the rule `any` admits; for reading only.
- * @param openedBy the configuration variable that opens the route to everybody
- */
+/** Opens a route to every role that the rule `any` admits, and by `openedBy` to everybody; for reading only. */
 export function AnyPrincipal(openedBy?: OpeningFlag): RouteDecorator {
   return guarded('any', new RoleGuard('any'), ...(openedBy === undefined ? [] : [SetMetadata(OPENED_BY, openedBy)]))
 }
 
-/**
- * Opens a route to the roles that use the API.
- * @param openedBy the configuration variable that opens the route to everybody
- */
+/** Opens a route to the roles that use the API, and by `openedBy` to everybody. */
 export function DocsAuth(openedBy: OpeningFlag): RouteDecorator {
   return guarded('docs', new RoleGuard('docs'), SetMetadata(OPENED_BY, openedBy))
 }
 
-/**
- * Opens a route to the roles that the rule `usage` admits: spending, settling, reading usage.
- * @param channel that the route belongs to
- */
+/** Opens a route of a channel to the roles that the rule `usage` admits: spending, settling, reading usage. */
 export function UsageAuth(channel: ChannelScope): RouteDecorator {
   return guarded('usage', new RoleGuard('usage'), SetMetadata(ROUTE_CHANNEL, channel))
 }
 
-/**
- * Opens a route to the roles `service` and `admin`.
- * @param channel that the route belongs to
- */
+/** Opens a route of a channel to the roles `service` and `admin`. */
 export function ServiceAuth(channel: ChannelScope): RouteDecorator {
   return guarded('service', ServiceAuthGuard, SetMetadata(ROUTE_CHANNEL, channel))
 }
 
-/**
- * Opens a route to the role `admin`.
- * @param channel that the route belongs to
- */
+/** Opens a route of a channel to the role `admin`. */
 export function AdminAuth(channel: ChannelScope): RouteDecorator {
   return guarded('admin', AdminGuard, SetMetadata(ROUTE_CHANNEL, channel))
 }
