@@ -10,8 +10,7 @@ const MAX_TAKEN_KEPT = 1_000
 
 /**
  * A queue in which flows take turns, one item each (round robin): however many items one flow adds, the next item of
- * another flow is among the next taken. The items of one flow keep their order. A flow is what fair queueing calls
- * so: the items of a principal, or of anything else that is to have its own share.
+ * another flow is among the next taken. The items of one flow, such as a principal's, keep their order.
  */
 export class FairQueue<T> {
   /** The lines that are not empty, the next turn first. */
@@ -52,11 +51,7 @@ export class FairQueue<T> {
     return true
   }
 
-  /**
-   * Takes items in turns.
-   * @param most maximum number of items
-   * @param mostOfOne maximum number of items of one flow
-   */
+  /** Takes items in turns, no more than `most`, and `mostOfOne` of a flow. */
   take(most: number, mostOfOne: number = most): T[] {
     const taken: T[] = []
     const rounds = new Map<string, number>()
@@ -70,11 +65,7 @@ export class FairQueue<T> {
     return taken
   }
 
-  /**
-   * Takes the next item.
-   * @param may returns whether the first item of a flow may be taken; otherwise the flow keeps its turn and is
-   * skipped
-   */
+  /** Takes the next item. A flow whose first item may not be taken is skipped, and keeps its turn. */
   takeOne(may: (flow: string, item: T) => boolean = () => true): T | undefined {
     for (const [flow, line] of this.lines) {
       if (may(flow, line.items[line.next] as T)) return this.shift(flow, line)

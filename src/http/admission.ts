@@ -10,7 +10,7 @@ const MAX_PATIENCE_MS = 10_000
 
 /** The load of one principal, for metrics. */
 export interface InHand {
-  /** The label of the principal (`principalLabel`). */
+  /** Its label (`principalLabel`). */
   readonly principal: string
   /** Admitted requests that have no complete response yet. */
   requests: number
@@ -20,11 +20,8 @@ export interface InHand {
   readonly refused: number
 }
 
-/** The response of a request. `close` is emitted when the request has ended, also if the connection broke. */
-interface Answer extends EventEmitter {
-  /** Whether `close` has been emitted. */
-  readonly closed: boolean
-}
+/** A response: it emits `close`, and is then closed, when the request has ended, also if the connection broke. */
+type Answer = EventEmitter & { readonly closed: boolean }
 
 /**
  * Limits the requests of one principal that are processed at the same time, by number and by bytes of their bodies.
@@ -66,8 +63,9 @@ export class Admission {
     const label = principalLabel(principal)
     if (!this.refused.has(label)) this.refused.set(label, 0)
     const wait = this.semaphore.acquire(principal, bytes, this.patienceMs)
-    if (wait !== undefined) return this.turn(wait, principal, bytes, response)
-    this.releaseAfter(principal, bytes, response)
+    const release = (): void => this.semaphore.release(principal, bytes)
+    if (wait !== undefined) return this.turn(wait, label, response, release)
+    response.once('close', release)
     return undefined
   }
 
@@ -85,24 +83,19 @@ export class Admission {
     return [...found.values()]
   }
 
-  private releaseAfter(principal: string, bytes: number, response: Answer): void {
-    response.once('close', () => this.semaphore.release(principal, bytes))
-  }
-
-  private async turn({ granted, cancel }: Wait, principal: string, bytes: number, response: Answer): Promise<void> {
+  private async turn({ granted, cancel }: Wait, label: string, response: Answer, release: () => void): Promise<void> {
     // A caller that disconnects stops waiting.
     response.once('close', cancel)
     const isGranted = await granted
     response.off('close', cancel)
     if (response.closed) {
-      if (isGranted) this.semaphore.release(principal, bytes)
+      if (isGranted) release()
       throw new Unavailable('caller_gone')
     }
     if (!isGranted) {
-      const label = principalLabel(principal)
       this.refused.set(label, (this.refused.get(label) ?? 0) + 1)
       throw new Unavailable('principal_requests')
     }
-    this.releaseAfter(principal, bytes, response)
+    response.once('close', release)
   }
 }

@@ -13,9 +13,8 @@ import { answerProblem, rawProblem } from './problem-answer.js'
 import { requestIdOf } from './request-id.js'
 
 /**
- * The time after which a connection without traffic is closed, in milliseconds: an idle connection, or one whose
- * response is not read. Longer than the idle timeout of load balancers (60 s), so that they never use a connection that
- * is being closed; longer than any request takes.
+ * The time after which a connection without traffic is closed, idle or with a response that is not read, in
+ * milliseconds: longer than any request takes, and than balancers keep idle connections (60 s), which they would use.
  */
 const QUIET_MS = 65_000
 
@@ -31,9 +30,7 @@ export const SERVER_OPTIONS: ServerOptions = {
 /** Why input was not accepted as a request, so that the connection ended. */
 export type Rejection = 'not_http' | 'too_large' | 'late' | 'connect' | 'ahead'
 
-/**
- * What happens to a connection if there are too many: a new one is refused, or a waiting one is closed for a new one.
- */
+/** What happens if there are too many connections: a new one is refused, or a waiting one is closed for it. */
 export type Overload = 'refused' | 'evicted'
 
 /** Observes events that no request log contains. */
@@ -54,8 +51,7 @@ const DETAILS: Readonly<Record<Answered, string>> = {
 
 /** Node's error code for a request that did not arrive within `requestTimeout`, or its head within `headersTimeout`. */
 const LATE = 'ERR_HTTP_REQUEST_TIMEOUT'
-
-/** Node's error code for a head longer than `maxHeaderSize`. */
+/** The same for a head longer than `maxHeaderSize`. */
 const TOO_LARGE = 'HPE_HEADER_OVERFLOW'
 
 /**
@@ -76,10 +72,7 @@ const STARTED_WHILE_CONNECTING = 1
 /** If this many connections exceed the pipelining limit within one turn of the event loop, more are expected to. */
 const CLOSED_IN_A_TURN = 3
 
-/**
- * Flows besides the principals, whose ids contain no blank: connections without a response yet, and anonymous
- * callers.
- */
+/** The flows of connections without a response yet, and of anonymous callers; ids of principals contain no blank. */
 const FIRST = ' first'
 const UNKNOWN = ' unknown'
 
@@ -148,7 +141,7 @@ export class Connections implements LateBodies {
   private ahead = 0
   private startedInTurn = 0
   private closedInTurn = 0
-  private connecting = false
+  private startLimit = STARTED_IN_A_TURN
   private turn: NodeJS.Immediate | undefined
   private limit = Infinity
   private work: readonly RequestListener[] = []
@@ -171,10 +164,7 @@ export class Connections implements LateBodies {
       if (started && responses[0] !== undefined) yield responses[0]
   }
 
-  /**
-   * Guards a server: takes over from the listeners of its requests. Call this once, before the server listens.
-   * @param server created with SERVER_OPTIONS
-   */
+  /** Takes over the requests of a server made with SERVER_OPTIONS. Call this once, before the server listens. */
   guard(
     server: Server,
     { maxConnections, requestTimeoutSeconds }: Pick<Config, 'maxConnections' | 'requestTimeoutSeconds'>,
@@ -229,7 +219,7 @@ export class Connections implements LateBodies {
     socket.on('resume', () => {
       if (mustPause(connection)) socket.pause()
     })
-    this.connecting = true
+    this.startLimit = STARTED_WHILE_CONNECTING
     this.nextTurn()
   }
 
@@ -313,26 +303,19 @@ export class Connections implements LateBodies {
     this.nextTurn()
   }
 
-  private get startLimit(): number {
-    return this.connecting ? STARTED_WHILE_CONNECTING : STARTED_IN_A_TURN
-  }
-
   /** Schedules the next turn, unless one is scheduled. */
   private nextTurn(): void {
     this.turn ??= setImmediate(() => {
       const { startLimit } = this
       this.turn = undefined
-      this.connecting = false
+      this.startLimit = STARTED_IN_A_TURN
       this.startedInTurn = 0
       this.closedInTurn = 0
-      while (this.startedInTurn < startLimit && this.ready.size > 0) {
-        const connection = this.ready.takeOne()
-        if (connection !== undefined) this.start(connection)
-      }
-      const next = this.held.takeOne()
-      if (next !== undefined) {
-        next.heldAs = undefined
-        next.socket.resume()
+      for (let next; this.startedInTurn < startLimit && (next = this.ready.takeOne()) !== undefined;) this.start(next)
+      const read = this.held.takeOne()
+      if (read !== undefined) {
+        read.heldAs = undefined
+        read.socket.resume()
       }
       if (this.ready.size > 0 || this.held.size > 0) this.nextTurn()
     })

@@ -2,9 +2,7 @@ import type { Socket } from 'node:net'
 import type { Request, Response } from 'express'
 import { addHeader } from './reply.js'
 
-/**
- * The time for which the rest of a refused request is discarded before the connection is destroyed, in milliseconds.
- */
+/** How long the rest of a refused request is discarded before the connection is destroyed, in milliseconds. */
 const DISCARD_MS = 2_000
 
 /**

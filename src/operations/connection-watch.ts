@@ -11,9 +11,7 @@ const OVERLOADS: Readonly<Record<Overload, string>> = {
 
 const UNKNOWN = 'an unknown address'
 
-/**
- * Measures and logs events of connections, and bytes that are not requests; neither has a line in the request log.
- */
+/** Measures and logs events of connections, and bytes that are not requests; neither is in the request log. */
 @Injectable()
 export class ConnectionWatch implements ConnectionObserver {
   private readonly logger = new Logger('Connections')
