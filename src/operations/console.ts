@@ -1,7 +1,6 @@
 import { hash } from 'node:crypto'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
-import { dirname, extname, join } from 'node:path'
-import { fileURLToPath } from 'node:url'
+import { extname, join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import { HttpException } from '@nestjs/common'
 import type { Request, Response } from 'express'
@@ -9,6 +8,7 @@ import type { ProviderKeys } from '../auth/provider-keys.js'
 import { VIEW_PATH } from '../channel-api/link.controller.js'
 import type { Config } from '../config/config.js'
 import { ServiceError } from '../common/service-error.js'
+import { ROOT } from '../common/version.js'
 import { type Gate, pathOf } from '../http/request-pipeline.js'
 import { closeAfterAnswer } from '../http/unread-body.js'
 import { addHeader, reply } from '../http/reply.js'
@@ -79,19 +79,15 @@ export interface SignIn {
 
 /** The configuration of the sign-in. */
 export function signInOf({ oidc, consoleIdleMinutes }: Config, keys: ProviderKeys): SignIn {
+  const idleMinutes = consoleIdleMinutes
   const clientId = oidc?.consoleClientId
-  if (oidc === undefined || clientId === undefined)
-    return { provider: undefined, idleMinutes: consoleIdleMinutes, origins: () => [] }
+  if (oidc === undefined || clientId === undefined) return { provider: undefined, idleMinutes, origins: () => [] }
   const { issuer, audience, consoleScope: scope } = oidc
-  return {
-    provider: { issuer, clientId, scope, audience },
-    idleMinutes: consoleIdleMinutes,
-    origins: () => keys.origins,
-  }
+  return { provider: { issuer, clientId, scope, audience }, idleMinutes, origins: () => keys.origins }
 }
 
 /**
- * The folder of the built console (scripts/build.mjs), relative to src/operations or dist/src/operations.
+ * The folder of the built console (scripts/build.mjs).
  * @returns undefined if it is switched off, or was not built
  */
 export function servedConsole({ console }: Pick<Config, 'console'>): string | undefined {
@@ -128,10 +124,8 @@ export function servedView({ linkSecret, viewFrameAncestors }: Config): Site | u
 }
 
 function builtWith(page: string): string | undefined {
-  const here = dirname(fileURLToPath(import.meta.url))
-  return ['../..', '../../..']
-    .map((up) => join(here, up, 'console/dist'))
-    .find((folder) => existsSync(join(folder, page)))
+  const folder = join(ROOT, 'console/dist')
+  return existsSync(join(folder, page)) ? folder : undefined
 }
 
 /** The content of a page or a file, and its ETag. */

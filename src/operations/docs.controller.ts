@@ -1,12 +1,11 @@
-import { existsSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { Controller, Get, Param, Res } from '@nestjs/common'
 import { ApiOkResponse, ApiParam, ApiTags } from '@nestjs/swagger'
 import type { Response } from 'express'
 import { DocsAuth } from '../auth/access.decorator.js'
+import { ROOT } from '../common/version.js'
 import { Problems } from '../http/problem.decorator.js'
 import { reply } from '../http/reply.js'
 import { routeNotFound } from '../http/route-table.js'
@@ -55,15 +54,6 @@ function swaggerUiFolder(): string {
   return dirname(createRequire(nestSwagger).resolve('swagger-ui-dist/package.json'))
 }
 
-/** Returns the path of the API document: at the project's root, relative to src/operations or dist/src/operations. */
-function documentPath(): string {
-  const here = dirname(fileURLToPath(import.meta.url))
-  const candidates = ['../..', '../../..'].map((up) => join(here, up, 'openapi.json'))
-  const found = candidates.find((path) => existsSync(path))
-  if (found === undefined) throw new Error('there is no openapi.json beside package.json')
-  return found
-}
-
 /** Reads each file once, on the first request for it. */
 class Files {
   private readonly read = new Map<string, Promise<Buffer>>()
@@ -90,7 +80,7 @@ export class DocsController {
   @Get('openapi.json')
   @ApiOkResponse({ description: 'The document.', content: { 'application/json': { schema: { type: 'object' } } } })
   async document(@Res() response: Response): Promise<void> {
-    reply(response, 200, await this.files.get(documentPath()))
+    reply(response, 200, await this.files.get(join(ROOT, 'openapi.json')))
   }
 
   /** This document as a page */
