@@ -14,12 +14,6 @@ export class MeController {
   @Get()
   @ApiOkResponse({ type: MeDto })
   show(@Caller() { name, role, scopes, source, expiresAt }: Caller): MeDto {
-    return {
-      name,
-      role,
-      scopes: scopes ?? [],
-      expires_at: timeOrNull(expiresAt),
-      source,
-    }
+    return { name, role, scopes: scopes ?? [], expires_at: timeOrNull(expiresAt), source }
   }
 }

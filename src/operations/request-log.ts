@@ -92,23 +92,12 @@ export function requestLog(
       const principal = caller && storedName(caller.name)
       const { refusal } = request
       if (refusal !== undefined) refusals?.refused(principal, refusal)
-      followed?.end({ method, route, status, principal, requestId, aborted })
+      const facts = { method, route, status, principal, requestId, aborted }
+      followed?.end(facts)
       if (log === undefined) return
       const ms = Math.round(duration * 10) / 10
       const client = clients || status === UNAUTHENTICATED ? addressOf(request) : undefined
-      log.request({
-        method,
-        route,
-        status,
-        code: refusal?.code,
-        reason: refusal?.reason,
-        ms,
-        principal,
-        requestId,
-        aborted,
-        traceId: followed?.traceId,
-        client,
-      })
+      log.request({ ...facts, ms, client, code: refusal?.code, reason: refusal?.reason, traceId: followed?.traceId })
     })
   }
 }

@@ -90,34 +90,12 @@ export class ServiceLogger implements LoggerService, RequestLog {
   }
 
   /** One line for a request; faults of the service have a level that LOG_LEVEL=warn includes. */
-  request({
-    method,
-    route,
-    status,
-    code,
-    reason,
-    ms,
-    principal,
-    requestId,
-    traceId,
-    client,
-    aborted,
-  }: RequestLine): void {
+  request(line: RequestLine): void {
+    const { method, route, status, code, reason, ms, principal, requestId, traceId, client, aborted } = line
     const level = status < 500 ? 'info' : status === 503 ? 'warn' : 'error'
     if (this.json) {
-      const request = {
-        method,
-        route,
-        status,
-        code,
-        reason,
-        ms,
-        principal,
-        request_id: requestId,
-        trace_id: traceId,
-        client,
-      }
-      this.pino[level]({ context: REQUEST, ...request, aborted: aborted || undefined })
+      const request = { method, route, status, code, reason, ms, principal, request_id: requestId, trace_id: traceId }
+      this.pino[level]({ context: REQUEST, ...request, client, aborted: aborted || undefined })
     } else if (this.pino.isLevelEnabled(level)) {
       // Built by hand instead of by pino's JSON, since there are many of these lines.
       const who = principal ?? '-'
