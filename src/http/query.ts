@@ -1,5 +1,8 @@
-import { parse, type ParsedUrlQuery } from 'node:querystring'
-import { decodeParameter, NO_TEXT } from './parameter.js'
+import { parse, type ParsedUrlQuery, unescape } from 'node:querystring'
+
+/** Replaces bytes that are not UTF-8: a lone surrogate, which valid text cannot contain. */
+const NO_TEXT = '\ud800'
+const REPLACEMENT = /\ufffd/g
 
 /**
  * The maximum number of undecodable names and values that are examined in one query. Each costs an exception, and the
@@ -19,4 +22,17 @@ export function parseQuery(text: string | null | undefined): ParsedUrlQuery {
       return decoded
     },
   })
+}
+
+/**
+ * Decodes a name or a value of a query. Bytes that are not UTF-8 become a lone surrogate, which every rule for text
+ * refuses, and not the replacement character, which a caller may send.
+ */
+function decodeParameter(text: string): string {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    // A percent sign that encodes nothing is kept.
+    return unescape(text).replace(REPLACEMENT, NO_TEXT)
+  }
 }
