@@ -111,8 +111,6 @@ export interface Call extends MaybeKeyedOptions {
 export interface Answer {
   readonly body: unknown
   readonly replayed: boolean
-  /** The number of the attempt, from 1. */
-  readonly attempts: number
 }
 
 const TIMEOUT_MS = 15_000
@@ -240,10 +238,10 @@ export class Transport {
         durationMs: this.timing.now() - begun,
         waitMs,
       })
-      if (outcome.kind === 'done') return { body: outcome.body, replayed: outcome.replayed, attempts: number }
+      if (outcome.kind === 'done') return { body: outcome.body, replayed: outcome.replayed }
       if (outcome.kind === 'refused') {
         const body = doubt ? await call.confirm?.(outcome.error, requestId) : undefined
-        if (body !== undefined) return { body, replayed: true, attempts: number }
+        if (body !== undefined) return { body, replayed: true }
         // Access, and what is before the service, refuse without a look at the key: earlier attempts may have effect.
         throw ended(outcome.error, !/^(unauth|forb|foreign)/.test(outcome.error.code))
       }
