@@ -41,16 +41,9 @@ export class Tokens implements OnModuleInit {
   ) {
     const roles: Role[] = config.tokens.length > 0 || config.production ? [] : ['service', 'admin']
     this.made = roles.map((role) => ({ name: role, role, token: newToken(role) }))
-    this.entries = [
-      ...config.tokens,
-      ...this.made.map(({ name, role, token }) => ({
-        name,
-        role,
-        scopes: undefined,
-        hash: hashOf(token),
-        notAfter: undefined,
-      })),
-    ]
+    const unlimited = { scopes: undefined, notAfter: undefined }
+    const made = this.made.map(({ name, role, token }) => ({ name, role, hash: hashOf(token), ...unlimited }))
+    this.entries = [...config.tokens, ...made]
     this.known = knownBy(this.entries)
   }
 
