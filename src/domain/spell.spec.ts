@@ -58,7 +58,7 @@ function run(refused: readonly Refused[]): Event[] {
         const mine = [...counts].filter(([, one]) => one.instance === instance)
         for (const [name, one] of mine.sort(([, a], [, b]) => a.hour - b.hour)) {
           counts.delete(name)
-          take(withRefusals(spell, one, now), now, lookedAfter)
+          take(withRefusals(spell, one, now, true), now, lookedAfter)
         }
       },
     })
@@ -179,9 +179,9 @@ describe('spells of refusals', () => {
 
   it('are told in order although nobody looked before the next one begins', () => {
     const one = { firstAt: START, lastAt: START, count: 1, requested: 1 }
-    const { spell } = withRefusals(undefined, one, START)
+    const { spell } = withRefusals(undefined, one, START, true)
     const later = START + 3 * HOUR
-    const told = withRefusals(spell, { ...one, firstAt: later, lastAt: later }, later)
+    const told = withRefusals(spell, { ...one, firstAt: later, lastAt: later }, later, true)
     expect(told.events.map((event) => [event.type, event.spell.since])).toEqual([
       ['owner.refused', START],
       ['owner.recovered', START],
@@ -196,28 +196,36 @@ describe('spells of refusals', () => {
       count: 1,
       requested: 1,
     })
-    const begun = withRefusals(undefined, between(0, 0), START).spell
+    const begun = withRefusals(undefined, between(0, 0), START, true).spell
     const over = toldBy(begun, START + 61 * MINUTE, true).spell
     expect(over.stage).toBe('over')
     // Written two hours later, and those of an hour after: all of one spell.
-    const late = withRefusals(over, between(10, 20), START + 180 * MINUTE)
+    const late = withRefusals(over, between(10, 20), START + 180 * MINUTE, true)
     expect(late).toEqual({ spell: { ...over, lastAt: START + 20 * MINUTE }, events: [] })
-    expect(withRefusals(late.spell, between(70, 75), START + 181 * MINUTE).spell.stage).toBe('over')
+    expect(withRefusals(late.spell, between(70, 75), START + 181 * MINUTE, true).spell.stage).toBe('over')
     // Written at once: refusals go on.
-    const again = withRefusals(over, between(59, 59), START + 62 * MINUTE).spell
+    const again = withRefusals(over, between(59, 59), START + 62 * MINUTE, true).spell
     expect([again.stage, again.since]).toEqual(['pending', START + 59 * MINUTE])
   })
 
   it('do not end while the time is in doubt', () => {
-    const { spell } = withRefusals(undefined, { firstAt: START, lastAt: START, count: 1, requested: 1 }, START)
+    const { spell } = withRefusals(undefined, { firstAt: START, lastAt: START, count: 1, requested: 1 }, START, true)
     const told = toldBy(spell, START + DAY, false)
     expect(told.events.map(({ type }) => type)).toEqual(['owner.refused'])
     expect(toldBy(told.spell, START + DAY, true).events.map(({ type }) => type)).toEqual(['owner.recovered'])
+    // Nor by further refusals.
+    const at = START + DAY
+    const more = withRefusals(told.spell, { firstAt: at, lastAt: at, count: 1, requested: 1 }, at, false)
+    expect(more.events).toEqual([])
+    expect(toldBy(more.spell, at, true).events.map(({ type, spell: of }) => [type, of.since])).toEqual([
+      ['owner.recovered', START],
+    ])
+    expect(toldBy(more.spell, at + HOUR / 2, true).events).toHaveLength(2)
   })
 
   it('have sums up to the largest exact number', () => {
     const many = { firstAt: START, lastAt: START, count: 1, requested: Number.MAX_SAFE_INTEGER }
-    const { spell } = withRefusals(withRefusals(undefined, many, START).spell, many, START)
+    const { spell } = withRefusals(withRefusals(undefined, many, START, true).spell, many, START, true)
     expect([spell.count, spell.requested]).toEqual([2, Number.MAX_SAFE_INTEGER])
   })
 
@@ -242,7 +250,7 @@ describe('spells of refusals', () => {
           if (spell.stage !== 'over' && isDue) spell = toldBy(spell, now, true).spell
         }
         for (let n = 0; n < 5; n += 1, now += 10 * MINUTE) {
-          spell = withRefusals(spell, { firstAt: now, lastAt: now, count: 1, requested: 1 }, now).spell
+          spell = withRefusals(spell, { firstAt: now, lastAt: now, count: 1, requested: 1 }, now, true).spell
           look()
         }
         expect(spell.stage).toBe('told')

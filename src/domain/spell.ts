@@ -45,18 +45,19 @@ export interface Told {
  *
  * Refusals may come late, from an instance that could not write. Those that belong to a spell that was told as over,
  * and those of a spell before a newer one, change nothing that is told, so that no spell is told twice.
+ * @param steady as in `toldBy`
  */
-export function withRefusals(known: Spell | undefined, refusals: Refusals, now: Instant): Told {
+export function withRefusals(known: Spell | undefined, refusals: Refusals, now: Instant, steady: boolean): Told {
   const begun = begunBy(refusals, now)
   if (known === undefined) return { spell: begun, events: [] }
   const spell = stored(known, now)
   if (begun.since >= spell.lastAt + QUIET_MS) {
     if (spell.stage === 'over') return { spell: begun, events: [] }
-    if (now < endsAt(spell)) return { spell: { ...spell, next: merged(refusals, spell.next) }, events: [] }
+    if (!steady || now < endsAt(spell)) return { spell: { ...spell, next: merged(refusals, spell.next) }, events: [] }
     // Nobody has looked meanwhile: what is due is told first.
     const { events } = ended(refusedTold(spell))
     if (spell.next === null) return { spell: begun, events }
-    const after = withRefusals(begunBy(spell.next, now), refusals, now)
+    const after = withRefusals(begunBy(spell.next, now), refusals, now, steady)
     return { spell: after.spell, events: [...events, ...after.events] }
   }
   const lastAt = Math.max(spell.lastAt, begun.lastAt)
@@ -65,7 +66,7 @@ export function withRefusals(known: Spell | undefined, refusals: Refusals, now: 
   const { count, requested } = merged(refusals, { ...spell, firstAt: spell.since })
   const since = spell.toldDay === null ? Math.min(spell.since, begun.since) : spell.since
   const grown = stored({ ...spell, since, lastAt, count, requested, next: null }, now)
-  return spell.next === null ? { spell: grown, events: [] } : withRefusals(grown, spell.next, now)
+  return spell.next === null ? { spell: grown, events: [] } : withRefusals(grown, spell.next, now, steady)
 }
 
 /**

@@ -53,13 +53,14 @@ export class Spells<Q extends QuotaRow> {
 
   /** Adds counts, in the transaction that writes them: those of one owner and code in the order of their times. */
   async add(transaction: Transaction, counts: readonly (Key & Refusals)[]): Promise<void> {
+    const { steady } = this.clock
     const now = this.clock.now()
     const found = await this.locked(transaction, counts)
     const told = new Map<string, Key & Told>()
     for (const { ownerId, code, ...refusals } of counts) {
       const name = nameOf({ ownerId, code })
       const before = told.get(name)
-      const { spell, events } = withRefusals(before?.spell ?? found.get(name), refusals, now)
+      const { spell, events } = withRefusals(before?.spell ?? found.get(name), refusals, now, steady)
       told.set(name, { ownerId, code, spell, events: [...(before?.events ?? []), ...events] })
     }
     await this.write(transaction, [...told.values()], found)
