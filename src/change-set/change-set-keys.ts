@@ -10,7 +10,8 @@ import type { ChangeSetStore } from './change-set-store.js'
  * within about a second.
  */
 export class ChangeSetKeys implements KeysElsewhere {
-  private readonly creators = new Set<string>()
+  /** Those that have created some, with the last look-up of each. */
+  private readonly creators = new Map<string, Promise<unknown>>()
   private readonly taken: SharedReads<string, boolean>
 
   constructor(
@@ -25,7 +26,7 @@ export class ChangeSetKeys implements KeysElsewhere {
 
   /** Notes a caller that is about to create a change set. */
   note(callerId: string): void {
-    this.creators.add(callerId)
+    if (!this.creators.has(callerId)) this.creators.set(callerId, Promise.resolve())
   }
 
   /** Notes those that have created change sets at other instances. */
@@ -34,7 +35,17 @@ export class ChangeSetKeys implements KeysElsewhere {
       this.note(id)
   }
 
+  /** Answers in the order of the calls, as the requests of a batch take effect, although it reads them in parts. */
   has(callerId: string, key: string): Promise<boolean> | undefined {
-    return this.creators.has(callerId) ? this.taken.get(deduplicationKeyFor(callerId, key)) : undefined
+    const before = this.creators.get(callerId)
+    if (before === undefined) return undefined
+    const answer = Promise.all([this.taken.get(deduplicationKeyFor(callerId, key)), before]).then(
+      ([isTaken]) => isTaken,
+    )
+    this.creators.set(
+      callerId,
+      answer.catch(() => undefined),
+    )
+    return answer
   }
 }
