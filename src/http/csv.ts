@@ -20,6 +20,11 @@ export const CSV_SCHEMA = { description: 'The file, streamed.', schema: { type: 
 export async function stream(request: Request, response: Response, pieces: AsyncIterable<string>): Promise<void> {
   const iterator = pieces[Symbol.asyncIterator]()
   const first = await iterator.next()
+  // The caller has disconnected meanwhile: Node 24 pipes nothing into a closed response, and throws.
+  if (response.closed) {
+    await iterator.return?.()
+    return
+  }
   replyStream(response, `${CSV}; charset=utf-8`)
   if (request.method === 'HEAD') {
     await iterator.return?.()
