@@ -55,33 +55,12 @@ export interface Subject<Q extends QuotaRow = QuotaRow> {
 }
 
 /** Any channel. */
-export type AnyChannel = Pick<
-  Channel,
-  | 'name'
-  | 'owner'
-  | 'group'
-  | 'act'
-  | 'operation'
-  | 'allocation'
-  | 'hold'
-  | 'change'
-  | 'refusal'
-  | 'spell'
-  | 'usageTotal'
-  | 'ledgerState'
-  | 'caller'
-  | 'ledgerGate'
-  | 'event'
-  | 'eventFeed'
-> & {
+export type AnyChannel = Omit<Channel, 'subjects' | 'quota'> & {
   readonly subjects: readonly [Pick<Subject, 'field'>, ...Pick<Subject, 'field'>[]]
   readonly quota: EntityClass<object>
 }
 
 /** Every entity of a channel, for the data source. */
-export function entitiesOf(channel: AnyChannel): EntityClass<object>[] {
-  const { quota, owner, group, act, operation, allocation, hold, change, refusal, spell, usageTotal } = channel
-  const { ledgerState, ledgerGate, caller, event, eventFeed } = channel
-  const usage = [quota, owner, group, act, operation, allocation, hold, change, refusal, spell, usageTotal]
-  return [...usage, ledgerState, ledgerGate, caller, event, eventFeed]
+export function entitiesOf({ name: _name, subjects: _subjects, ...entities }: AnyChannel): EntityClass<object>[] {
+  return Object.values(entities)
 }
