@@ -5,7 +5,6 @@ import { chunks, type Dialect, placeholders, type RawRow } from '../../database/
 import type { Transaction } from '../../database/transaction-runner.js'
 import type { CapCount } from '../../domain/cap.js'
 import type { Allocation } from '../../domain/draw-down.js'
-import type { Instant } from '../../common/instant.js'
 import { capsOf, NO_CAPS } from '../rows/counted-caps.js'
 import { groupBy } from '../../common/group-by.js'
 import type { LedgerStateRow } from '../rows/ledger-state.entity.js'
@@ -161,12 +160,7 @@ export class TotalsStore<Q extends QuotaRow> {
    * Plain consumes in a range of ids, summed by the hour, the group's quota that paid, and the caps that counted them;
    * without those that neither a group's quota nor a cap knows of. If none of a group's paid, `quota_id` is null.
    */
-  private async plainOfGroups(
-    transaction: Transaction,
-    after: string,
-    last: string,
-    from: Instant = 0,
-  ): Promise<RawRow[]> {
+  private async plainOfGroups(transaction: Transaction, after: string, last: string): Promise<RawRow[]> {
     const { act, quota } = this.store
     const { dialect } = transaction
     const p = (property: 'id' | 'at' | 'plainOwnerId' | 'plainQuotaId' | 'cycleSeq' | 'caps' | 'amount'): string =>
@@ -177,26 +171,21 @@ export class TotalsStore<Q extends QuotaRow> {
     return transaction.rows(
       `SELECT 0 AS owner_id, ${payer} AS quota_id, ${cycleSeq} AS cycle_seq, ${p('caps')} AS caps, ${hour} AS hour, SUM(${p('amount')}) AS charged ` +
         `FROM ${act.readByKey(dialect, 'p')} LEFT JOIN ${quota.readByKey(dialect, 'q')} ON ${payer} = ${p('plainQuotaId')} AND q.${quota.column('ownerId')} < 0 ` +
-        `WHERE ${p('id')} > ? AND ${p('id')} <= ? AND ${p('at')} >= ? AND ${p('plainOwnerId')} IS NOT NULL AND (${payer} IS NOT NULL OR ${p('caps')} IS NOT NULL) ` +
+        `WHERE ${p('id')} > ? AND ${p('id')} <= ? AND ${p('plainOwnerId')} IS NOT NULL AND (${payer} IS NOT NULL OR ${p('caps')} IS NOT NULL) ` +
         `GROUP BY ${payer}, ${cycleSeq}, ${p('caps')}, ${hour}`,
-      [bytesToStore(after), bytesToStore(last), act.bind('at', from)],
+      [bytesToStore(after), bytesToStore(last)],
     )
   }
 
   /** Plain consumes in a range of ids, summed by the hour, as charges of the whole channel. */
-  private async plainOfAll(
-    transaction: Transaction,
-    after: string,
-    last: string,
-    from: Instant = 0,
-  ): Promise<Charge[]> {
+  private async plainOfAll(transaction: Transaction, after: string, last: string): Promise<Charge[]> {
     const { act } = this.store
-    const [id, at] = [act.column('id'), act.column('at')]
-    const hour = `SUBSTR(${at}, 1, 13)`
+    const id = act.column('id')
+    const hour = `SUBSTR(${act.column('at')}, 1, 13)`
     const rows = await transaction.rows(
       `SELECT ${ALL_OWNERS} AS owner_id, ${hour} AS hour, SUM(${act.column('amount')}) AS charged FROM ${act.readByKey(transaction.dialect)} ` +
-        `WHERE ${id} > ? AND ${id} <= ? AND ${at} >= ? AND ${act.column('plainOwnerId')} IS NOT NULL GROUP BY ${hour}`,
-      [bytesToStore(after), bytesToStore(last), act.bind('at', from)],
+        `WHERE ${id} > ? AND ${id} <= ? AND ${act.column('plainOwnerId')} IS NOT NULL GROUP BY ${hour}`,
+      [bytesToStore(after), bytesToStore(last)],
     )
     return rows.map((row) => chargeOf(row, NO_QUOTA, false))
   }
@@ -227,9 +216,8 @@ export class TotalsStore<Q extends QuotaRow> {
    * Adds the plain consumes in a range of ids to the totals; the store computes the sums.
    * @param after exclusive
    * @param last inclusive
-   * @param from only consumes at or after this instant
    */
-  async addPlain(transaction: Transaction, after: string, last: string, from: Instant = 0): Promise<void> {
+  async addPlain(transaction: Transaction, after: string, last: string): Promise<void> {
     const { act, usageTotal } = this.store
     const { dialect } = transaction
     const [id, at] = [act.column('id'), act.column('at')]
@@ -244,22 +232,22 @@ export class TotalsStore<Q extends QuotaRow> {
       await transaction.later(
         `INSERT INTO ${usageTotal.table} (${into}) ` +
           `SELECT ${ownerId}, '${step}', ${beganAt}, ${quotaId}, ${cycleSeq}, SUM(${act.column('amount')}), 0, 0, 0 ` +
-          `FROM ${act.readByKey(dialect)} WHERE ${id} > ? AND ${id} <= ? AND ${ownerId} IS NOT NULL AND ${at} >= ? ` +
+          `FROM ${act.readByKey(dialect)} WHERE ${id} > ? AND ${id} <= ? AND ${ownerId} IS NOT NULL ` +
           `GROUP BY ${whose.join(', ')}, ${beganAt} ${conflict}`,
-        [bytesToStore(after), bytesToStore(last), act.bind('at', from)],
+        [bytesToStore(after), bytesToStore(last)],
       )
     }
-    await this.add(transaction, summed(await this.plainOfAll(transaction, after, last, from)))
-    await this.addCaps(transaction, after, last, from)
-    await this.addGroupPayers(transaction, after, last, from)
+    await this.add(transaction, summed(await this.plainOfAll(transaction, after, last)))
+    await this.addCaps(transaction, after, last)
+    await this.addGroupPayers(transaction, after, last)
   }
 
   /** The same for the quotas of groups that paid them. */
-  private async addGroupPayers(transaction: Transaction, after: string, last: string, from: Instant): Promise<void> {
+  private async addGroupPayers(transaction: Transaction, after: string, last: string): Promise<void> {
     const { group } = this.store
     const some = await transaction.rows(`SELECT 1 AS one FROM ${group.table} LIMIT 1`)
     if (some.length === 0) return
-    const rows = await this.plainOfGroups(transaction, after, last, from)
+    const rows = await this.plainOfGroups(transaction, after, last)
     await this.addSums(transaction, rows, async (part) =>
       // Those of the owners are added already.
       (await this.withGroups(transaction, part.flatMap(chargedByQuota))).filter(({ ownerId }) => ownerId < 0),
@@ -267,16 +255,15 @@ export class TotalsStore<Q extends QuotaRow> {
   }
 
   /** The same for the caps that counted them: they are in a text column, which SQL cannot split. */
-  private async addCaps(transaction: Transaction, after: string, last: string, from: Instant): Promise<void> {
+  private async addCaps(transaction: Transaction, after: string, last: string): Promise<void> {
     const { act } = this.store
-    const [id, at, ownerId] = [act.column('id'), act.column('at'), act.column('plainOwnerId')]
-    const caps = act.column('caps')
-    const hour = `SUBSTR(${at}, 1, 13)`
+    const [id, ownerId, caps] = [act.column('id'), act.column('plainOwnerId'), act.column('caps')]
+    const hour = `SUBSTR(${act.column('at')}, 1, 13)`
     const rows = await transaction.rows(
       `SELECT ${ownerId} AS owner_id, ${caps} AS caps, ${hour} AS hour, SUM(${act.column('amount')}) AS charged ` +
-        `FROM ${act.readByKey(transaction.dialect)} WHERE ${id} > ? AND ${id} <= ? AND ${caps} IS NOT NULL AND ${at} >= ? ` +
+        `FROM ${act.readByKey(transaction.dialect)} WHERE ${id} > ? AND ${id} <= ? AND ${caps} IS NOT NULL ` +
         `GROUP BY ${ownerId}, ${caps}, ${hour}`,
-      [bytesToStore(after), bytesToStore(last), act.bind('at', from)],
+      [bytesToStore(after), bytesToStore(last)],
     )
     await this.addSums(transaction, rows, async (part) => this.withGroups(transaction, part.flatMap(chargedByCaps)))
   }
