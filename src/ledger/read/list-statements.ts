@@ -1,4 +1,4 @@
-import { type Dialect, placeholders, type RowCodec, type Scalar } from '../../database/row-codec.js'
+import { type Dialect, placeholders, type RowCodec } from '../../database/row-codec.js'
 import type { CapMode, Status } from '../../domain/quota.js'
 import type { Instant } from '../../common/instant.js'
 import type { Channel } from '../rows/channel.js'
@@ -66,7 +66,7 @@ export class ListSources<Q extends QuotaRow> {
    */
   of(filter: QuotaFilter<Q>, now: Instant): Where[] {
     if (isNamed(filter)) return [this.named(filter, now)]
-    const { subjects, status, deleted = false, label, cap, withoutCounts } = filter
+    const { subjects, status, deleted = false, cap } = filter
     const { quota } = this
     const subject = this.channel.subjects
       .map(({ property }) => property)
@@ -74,89 +74,60 @@ export class ListSources<Q extends QuotaRow> {
     const first = subject === undefined ? [] : [subject]
     // Deleted quotas of all subjects are read newest first by the flag, and so are caps; those of one subject are few.
     const flagged = (deleted || cap !== undefined) && subject === undefined
-    const conditions = [
-      flagged
-        ? `${quota.column('deleted')} = ${deleted ? 1 : 0}`
-        : `${quota.column('deletedAt')} IS ${deleted ? 'NOT NULL' : 'NULL'}`,
-    ]
-    const values: Scalar[] = []
-    if (cap !== undefined) {
-      const kind = capCondition(quota, cap)
-      conditions.push(kind.sql)
-      values.push(...kind.values)
-    }
-    if (withoutCounts === true) conditions.push(`${quota.column('follows')} IS NULL`)
-    if (label !== undefined) {
-      const named = labelCondition(quota, label)
-      conditions.push(named.sql)
-      values.push(...named.values)
-    }
-    for (const { property } of this.channel.subjects) {
-      const value = subjects[property]
-      if (value === undefined) continue
-      conditions.push(`${quota.column(property)} = ?`)
-      values.push(value)
-    }
-    const state = quota.column('state')
-    const expireAt = quota.column('expireAt')
-    const time = quota.bind('expireAt', now)
+    const isDeleted = flagged
+      ? this.flag(deleted)
+      : { sql: `${quota.column('deletedAt')} IS ${deleted ? 'NOT NULL' : 'NULL'}`, values: [] }
     const byFlag: (keyof Q & string)[] = ['deleted', ...(cap === undefined ? [] : (['cap'] as const))]
-    const where = (properties: (keyof Q & string)[], condition?: string, ...more: Scalar[]): Where => ({
+    const where = (properties: (keyof Q & string)[], ofStatus: readonly Statement[]): Where => ({
       from: quota.readBy(this.dialect, [
         ...(flagged ? byFlag : [...first, 'deletedAt' as const]),
         ...(deleted ? (['id'] as const) : properties),
       ]),
-      sql: `WHERE ${[...conditions, ...(condition === undefined ? [] : [condition])].join(' AND ')}`,
-      values: [...values, ...more],
+      ...allOf([isDeleted, ...this.conditions(filter), ...ofStatus]),
     })
-    if (deleted) {
-      // Deleted quotas are never marked as expired: their status is derived, row by row.
-      const [condition] = statusCondition(quota, status, now)
-      return [where(['id'], condition?.sql, ...(condition?.values ?? []))]
-    }
-    switch (status) {
-      case undefined:
-        return [where(['id'])]
-      case 'active':
-        return [where(['state', 'id'], `${state} = 'active' AND (${expireAt} IS NULL OR ${expireAt} > ?)`, time)]
-      case 'disabled':
-      case 'left':
-        return [where(['state', 'id'], `${state} = '${status}'`)]
-      case 'expired': {
-        const due = where(
-          ['state', subject === undefined ? 'expireAt' : 'id'],
-          `${state} = 'active' AND ${expireAt} <= ?`,
-          time,
-        )
-        return [
-          where(['state', 'id'], `${state} = 'expired'`),
-          // Found by time and sorted by id; not over the computed flag.
-          flagged ? { ...due, unordered: true } : due,
-        ]
-      }
-    }
+    const marked = statusCondition(quota, status, now)
+    // Deleted quotas are never marked as expired: their status is derived, row by row.
+    if (deleted || status === undefined) return [where(['id'], marked)]
+    if (status !== 'expired') return [where(['state', 'id'], marked)]
+    const [state, expireAt] = [quota.column('state'), quota.column('expireAt')]
+    const due = where(
+      ['state', subject === undefined ? 'expireAt' : 'id'],
+      [{ sql: `${state} = 'active' AND ${expireAt} <= ?`, values: [quota.bind('expireAt', now)] }],
+    )
+    return [
+      where(['state', 'id'], [{ sql: `${state} = 'expired'`, values: [] }]),
+      // Found by time and sorted by id; not over the computed flag.
+      flagged ? { ...due, unordered: true } : due,
+    ]
   }
 
   /** A list's rows by their label, unsorted. */
   byLabel(filter: QuotaFilter<Q>, now: Instant): Where {
     const from = this.quota.readBy(this.dialect, ['deleted', 'labelSearch', 'id'])
-    return { ...this.conditions(filter, now), from, countedFrom: from, unordered: true }
+    return { ...this.flagged(filter, now), from, countedFrom: from, unordered: true }
   }
 
   /** Quotas by their ids, or the counts that follow one by their own index. */
   private named(filter: QuotaFilter<Q>, now: Instant): Where {
     const { quota, dialect } = this
     const from = filter.ids === undefined ? quota.readBy(dialect, ['follows', 'id']) : quota.readByKey(dialect)
-    return { ...this.conditions(filter, now), from, countedFrom: from }
+    return { ...this.flagged(filter, now), from, countedFrom: from }
   }
 
-  private conditions(
-    { subjects, status, deleted = false, label, cap, ids, follows, withoutCounts }: QuotaFilter<Q>,
-    now: Instant,
-  ): Statement {
+  /** All conditions of a filter, by the computed flag. */
+  private flagged(filter: QuotaFilter<Q>, now: Instant): Statement {
+    const { status, deleted = false } = filter
+    return allOf([this.flag(deleted), ...this.conditions(filter), ...statusCondition(this.quota, status, now)])
+  }
+
+  private flag(deleted: boolean): Statement {
+    return { sql: `${this.quota.column('deleted')} = ?`, values: [deleted ? 1 : 0] }
+  }
+
+  /** The conditions of a filter, but for `deleted` and the status. */
+  private conditions({ subjects, label, cap, ids, follows, withoutCounts }: QuotaFilter<Q>): Statement[] {
     const { quota } = this
-    const conditions = [
-      { sql: `${quota.column('deleted')} = ?`, values: [deleted ? 1 : 0] },
+    return [
       ...(label === undefined ? [] : [labelCondition(quota, label)]),
       ...(ids === undefined ? [] : [{ sql: `${quota.column('id')} IN (${placeholders(ids)})`, values: ids }]),
       ...(follows === undefined ? [] : [{ sql: `${quota.column('follows')} = ?`, values: [follows] }]),
@@ -166,12 +137,14 @@ export class ListSources<Q extends QuotaRow> {
         const value = subjects[property]
         return value === undefined ? [] : [{ sql: `${quota.column(property)} = ?`, values: [value] }]
       }),
-      ...statusCondition(quota, status, now),
     ]
-    return {
-      sql: `WHERE ${conditions.map(({ sql }) => sql).join(' AND ')}`,
-      values: conditions.flatMap(({ values }) => values),
-    }
+  }
+}
+
+function allOf(conditions: readonly Statement[]): Statement {
+  return {
+    sql: `WHERE ${conditions.map(({ sql }) => sql).join(' AND ')}`,
+    values: conditions.flatMap(({ values }) => values),
   }
 }
 
