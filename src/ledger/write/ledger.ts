@@ -28,6 +28,9 @@ import { LinkGenerations } from './link-generations.js'
 import { isCounted, RefusalCounter } from './refusal-counter.js'
 import { Spells } from './spells.js'
 
+/** The members of a caller that a request has. */
+type Sender = Pick<Caller, 'name' | 'id' | 'requestId'>
+
 /** The cached data of a hold. */
 interface Remembered {
   readonly ownerId: number
@@ -227,24 +230,15 @@ export class Ledger<Q extends QuotaRow> implements BeforeApplicationShutdown {
    * @param deduplicationKey identifies this row and step
    */
   async inBackground(
-    actor: Pick<Caller, 'name' | 'id' | 'requestId'>,
+    actor: Sender,
     changeSetId: number,
     ownerId: number,
     command: Command,
     deduplicationKey: string,
   ): Promise<Outcome> {
     this.transactions.requireWrites()
-    return this.engine.submitInBackground({
-      id: this.ids.next(),
-      ownerId,
-      caller: actor.name,
-      callerId: actor.id,
-      requestId: actor.requestId,
-      key: null,
-      deduplicationKey,
-      changeSetId,
-      command,
-    })
+    const request = this.request(actor, ownerId, command, null)
+    return this.engine.submitInBackground({ ...request, deduplicationKey, changeSetId })
   }
 
   /** All later ids are greater than this instant; see `IdSource`. */
@@ -254,23 +248,12 @@ export class Ledger<Q extends QuotaRow> implements BeforeApplicationShutdown {
 
   /** Records that the owner's due holds have expired. */
   async sweep(ownerId: number): Promise<void> {
-    const name = '(sweeper)'
-    await this.submit({ name, id: name, requestId: name, ownOnly: false }, ownerId, { kind: 'sweep' })
+    await this.submit(serviceItself('(sweeper)'), ownerId, { kind: 'sweep' })
   }
 
   /** Writes the settings of the owner's counts as they are now, in the background. */
   async follow(ownerId: number): Promise<void> {
-    const name = '(counts)'
-    await this.engine.submitInBackground({
-      id: this.ids.next(),
-      ownerId,
-      caller: name,
-      callerId: name,
-      requestId: name,
-      key: null,
-      deduplicationKey: null,
-      command: { kind: 'follow' },
-    })
+    await this.engine.submitInBackground(this.request(serviceItself('(counts)'), ownerId, { kind: 'follow' }, null))
   }
 
   /** Answers pending requests before the database closes. */
@@ -319,7 +302,7 @@ export class Ledger<Q extends QuotaRow> implements BeforeApplicationShutdown {
     })
   }
 
-  private request(caller: Caller, ownerId: number, command: Command, key: string | null): Request {
+  private request(caller: Sender, ownerId: number, command: Command, key: string | null): Request {
     const settling = command.kind === 'commit' || command.kind === 'release'
     return {
       id: this.ids.next(),
@@ -392,6 +375,11 @@ export class Ledger<Q extends QuotaRow> implements BeforeApplicationShutdown {
       throw acts.some(({ operationId, quotaId }) => (operationId ?? quotaId) !== subject) ? keyReused() : error
     }
   }
+}
+
+/** The service as the caller of its own requests. @param name in brackets, as no principal's is */
+function serviceItself(name: string): Caller {
+  return { name, id: name, requestId: name, ownOnly: false }
 }
 
 function readsOfMap<K extends string | number, V>(
