@@ -1,5 +1,5 @@
 import { chunks, type Dialect, placeholders, type Scalar } from '../../database/row-codec.js'
-import type { Statement, Transaction } from '../../database/transaction-runner.js'
+import type { Transaction } from '../../database/transaction-runner.js'
 import { storedForSearch } from '../../domain/label.js'
 import { SETTING_COLUMNS } from '../../domain/settings.js'
 import { roll, statusAt } from '../../domain/quota.js'
@@ -41,7 +41,7 @@ export class GroupStore<Q extends QuotaRow> {
     { ownerIds, skipLocked, exclusive, deduplicationKey, actId }: GroupWanted,
   ): Promise<{ owners: Map<number, LockedOwner>; gate: LedgerGateRow; acts: Act[] }> {
     const { dialect } = transaction
-    const statements: Statement[] = [this.gateRow(dialect, exclusive ? 'FOR UPDATE' : 'LOCK IN SHARE MODE')]
+    const statements = [exclusive ? this.store.gateRow(dialect, 'FOR UPDATE') : this.store.keptGate(dialect)]
     if (ownerIds.length > 0) statements.unshift(this.store.ownerRows(dialect, ownerIds, lockOf(dialect, skipLocked)))
     const found = await transaction.all(statements)
     const [row] = found.at(-1) ?? []
@@ -166,9 +166,7 @@ export class GroupStore<Q extends QuotaRow> {
     if (ownerIds.length === 0) return new Map()
     const { sql, values } = this.store.ownerRows(transaction.dialect, ownerIds, '')
     const owners = lockedOwners(await transaction.rows(sql, values))
-    const gate = this.gateRow(transaction.dialect, '')
-    const [row] = await transaction.rows(gate.sql, gate.values)
-    const byDefault = row === undefined ? null : this.store.gate.decode(row).defaultGroupId
+    const byDefault = await this.defaultGroup(transaction)
     return new Map(ownerIds.map((ownerId) => [ownerId, owners.get(ownerId)?.groupId ?? byDefault]))
   }
 
@@ -217,9 +215,7 @@ export class GroupStore<Q extends QuotaRow> {
     const levels: number[][] = []
     for (let level = [groupId]; level.length > 0; level = await this.childrenOf(transaction, level)) levels.push(level)
     const groupIds = levels.flat()
-    const { sql, values } = this.gateRow(transaction.dialect, '')
-    const [row] = await transaction.rows(sql, values)
-    const byDefault = row === undefined ? null : this.store.gate.decode(row).defaultGroupId
+    const byDefault = await this.defaultGroup(transaction)
     return { groupIds, hasDefault: byDefault !== null && groupIds.includes(byDefault) }
   }
 
@@ -344,12 +340,10 @@ export class GroupStore<Q extends QuotaRow> {
     await this.store.touchGroups(transaction, [groupId])
   }
 
-  private gateRow(dialect: Dialect, lock: string): Statement {
-    const { gate } = this.store
-    return {
-      sql: `SELECT ${gate.columns} FROM ${gate.table} WHERE ${gate.column('id')} = ? ${dialect === 'mysql' ? lock : ''}`,
-      values: [1],
-    }
+  private async defaultGroup(transaction: Transaction): Promise<number | null> {
+    const { sql, values } = this.store.gateRow(transaction.dialect, '')
+    const [row] = await transaction.rows(sql, values)
+    return row === undefined ? null : this.store.gate.decode(row).defaultGroupId
   }
 }
 

@@ -321,11 +321,14 @@ export class LedgerStore<Q extends QuotaRow> {
    * waiting for one of these.
    */
   keptGate(dialect: Dialect): Statement {
+    return this.gateRow(dialect, 'LOCK IN SHARE MODE')
+  }
+
+  /** The gate's row. @param lock for a server; on SQLite, a transaction holds the only write lock */
+  gateRow(dialect: Dialect, lock: '' | 'LOCK IN SHARE MODE' | 'FOR UPDATE'): Statement {
     const { gate } = this
     return {
-      sql:
-        `SELECT ${gate.columns} FROM ${gate.table} WHERE ${gate.column('id')} = ? ` +
-        (dialect === 'mysql' ? 'LOCK IN SHARE MODE' : ''),
+      sql: `SELECT ${gate.columns} FROM ${gate.table} WHERE ${gate.column('id')} = ? ${dialect === 'mysql' ? lock : ''}`,
       values: [1],
     }
   }

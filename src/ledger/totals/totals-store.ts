@@ -72,11 +72,9 @@ export class TotalsStore<Q extends QuotaRow> {
 
   /** Acts up to this id are closed: none of them is written any more. Empty at first. */
   async closedTo(transaction: Transaction): Promise<string> {
-    const { gate } = this.store
-    const [row] = await transaction.rows(
-      `SELECT ${gate.column('closedTo')} AS closed_to FROM ${gate.table} WHERE ${gate.column('id')} = 1`,
-    )
-    return row === undefined ? '' : idFromStore(row['closed_to'])
+    const { sql, values } = this.store.gateRow(transaction.dialect, '')
+    const [row] = await transaction.rows(sql, values)
+    return row === undefined ? '' : this.store.gate.decode(row).closedTo
   }
 
   /** Closes acts up to an id when the transaction commits; this waits for batches that are being written. */
