@@ -112,7 +112,7 @@ export class OwnerErasure<Q extends QuotaRow> {
       const { dialect } = transaction
       await store.lockOwners(transaction, [ownerId])
       // Committed by an earlier attempt, whose COMMIT lost its answer.
-      if (attempt !== undefined && (await this.hasAct(transaction, id))) return attempt
+      if (attempt !== undefined && (await store.actsById(transaction, [id])).length > 0) return attempt
       const gate = store.keptGate(dialect)
       const [row] = await transaction.rows(gate.sql, gate.values)
       const closedTo = row === undefined ? '' : store.gate.decode(row).closedTo
@@ -159,15 +159,6 @@ export class OwnerErasure<Q extends QuotaRow> {
       await store.touchOwners(transaction, [ownerId])
       return (attempt = { what: 'labels', read: ids.length, erased: ids.length, at })
     })
-  }
-
-  private async hasAct(transaction: Transaction, id: string): Promise<boolean> {
-    const { act } = this.store
-    const rows = await transaction.rows(
-      `SELECT 1 AS one FROM ${act.readByKey(transaction.dialect)} WHERE ${act.column('id')} = ?`,
-      [bytesToStore(id)],
-    )
-    return rows.length > 0
   }
 
   private recordAct(workingSet: WorkingSet<Q>, id: string): void {
