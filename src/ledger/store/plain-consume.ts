@@ -55,19 +55,13 @@ export function plainRow(
 }
 
 /** The columns of a plain consume's act from which its operation is derived. */
-export const PLAIN_PARTS = [
-  'id',
-  'plainOwnerId',
-  'plainQuotaId',
-  'cycleSeq',
-  'amount',
-  'ownerRemaining',
-  'at',
-  'caps',
-] as const
+type PlainParts = Pick<
+  ActRow,
+  'id' | 'plainOwnerId' | 'plainQuotaId' | 'cycleSeq' | 'amount' | 'ownerRemaining' | 'at' | 'caps'
+>
 
 /** The operation of a plain consume without rows of its own; undefined for any other act. */
-export function plainOperation(act: Pick<ActRow, (typeof PLAIN_PARTS)[number]>): OperationEntry | undefined {
+export function plainOperation(act: PlainParts): OperationEntry | undefined {
   const { id, plainOwnerId, plainQuotaId, cycleSeq, amount, ownerRemaining, at, caps } = act
   if (plainOwnerId === null || plainQuotaId === null) return undefined
   if (cycleSeq === null || amount === null || ownerRemaining === null) throw new Error(`act ${id} lacks a part`)
