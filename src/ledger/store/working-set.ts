@@ -298,7 +298,8 @@ export class WorkingSet<Q extends QuotaRow> {
   /** The owner's counts that do not exist yet, as rows without an id: its first consume or reserve creates them. */
   unbornCounts(ownerId: number): Omit<Q, 'id'>[] {
     this.limits(ownerId)
-    return this.owner(ownerId).unborn.map((count) => withoutId({ ...count, ownerId, version: 1, updatedAt: this.now }))
+    const { now } = this
+    return this.owner(ownerId).unborn.map(({ id: _, ...count }) => ({ ...count, ownerId, version: 1, updatedAt: now }))
   }
 
   /** Adds the owner's new counts. @param ids in the order of `unbornCounts` */
@@ -660,10 +661,6 @@ export class WorkingSet<Q extends QuotaRow> {
     }
     return changed
   }
-}
-
-function withoutId<Q extends { id: number }>({ id: _, ...row }: Q): Omit<Q, 'id'> {
-  return row
 }
 
 function countedName({ cycleSeq, countedAt }: Pick<DueUnitsOfCap, 'cycleSeq' | 'countedAt'>): string {
