@@ -1,13 +1,8 @@
 /** The longest label, in Unicode code points (contract, §8). */
 export const MAX_LABEL_LENGTH = 120
 
-/**
- * One to MAX_LABEL_LENGTH code points, no control characters (category Cc) and no lone surrogates, as a regular
- * expression's source.
- */
-const LABEL_PATTERN = `^[^\\p{Cc}\\p{Cs}]{1,${MAX_LABEL_LENGTH}}$`
-
-const LABEL = new RegExp(LABEL_PATTERN, 'u')
+/** One to MAX_LABEL_LENGTH code points, no control characters (category Cc) and no lone surrogates. */
+const LABEL = new RegExp(`^[^\\p{Cc}\\p{Cs}]{1,${MAX_LABEL_LENGTH}}$`, 'u')
 
 /** Is this text a valid label, or the beginning of one? It is neither trimmed nor normalised. */
 export function isLabel(text: string): boolean {

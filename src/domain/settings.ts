@@ -165,20 +165,15 @@ export function takeSettings(count: QuotaState, followed: QuotaState, own: Reado
 }
 
 /** The counters in a change that begins a new count. */
-export interface CountersView {
-  used: number
-  reserved: number
-}
+type CountersView = Record<'used' | 'reserved', number>
 
-/** What a change of a member's count also shows: the settings that are its own. */
-export interface OverridesView {
-  overrides: SettingName[]
-}
+/** A change also shows which settings of a member's count are its own. */
+type ChangeView = Partial<SettingsView & CountersView & { overrides: SettingName[] }>
 
 /** A difference in settings: only the members that changed, and the counters if a new count begins. */
 export interface SettingsChange {
-  before: Partial<SettingsView & CountersView & OverridesView>
-  after: Partial<SettingsView & CountersView & OverridesView>
+  before: ChangeView
+  after: ChangeView
 }
 
 const typeName = (type: QuotaType): string => `quota_type ${type} (${TYPE_WORDS[type]})`
