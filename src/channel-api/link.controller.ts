@@ -9,7 +9,7 @@ import type { Route } from '../http/route-table.js'
 import type { QuotaRow } from '../ledger/rows/quota.entity.js'
 import { formatInstant } from '../common/instant.js'
 import type { ChannelApi } from './channel-api.js'
-import { CreateLinkDto, LinkDto, lifetimeOf } from './link.dto.js'
+import { CreateLinkDto, DEFAULT_LINK_SECONDS, LinkDto } from './link.dto.js'
 import { LinkService } from './link.service.js'
 
 /** The path of the page that a link shows, below the service's own address. */
@@ -47,7 +47,7 @@ export function linkController({ channel }: ChannelApi) {
       @Req() request: Request,
     ): Promise<LinkDto> {
       const base = baseOf(this.config, request)
-      const { token, expiresAt } = await this.links.make(ownerId, lifetimeOf(body))
+      const { token, expiresAt } = await this.links.make(ownerId, body.ttl_seconds ?? DEFAULT_LINK_SECONDS)
       return { url: `${base}${VIEW_PATH}/#${token}`, expires_at: formatInstant(expiresAt) }
     }
 

@@ -11,7 +11,7 @@ import { REFUSAL_CODES, type RefusalCode } from '../ledger/rows/refusal.entity.j
 import { CAP_MODES, type CapMode, QUOTA_TYPES, type QuotaType } from '../domain/quota.js'
 
 /** The default and the range of a link's lifetime, in seconds: 30 days; a minute to a year of 365 days. */
-const DEFAULT_LINK_SECONDS = 2_592_000
+export const DEFAULT_LINK_SECONDS = 2_592_000
 const MIN_LINK_SECONDS = 60
 const MAX_LINK_SECONDS = 31_536_000
 
@@ -26,11 +26,6 @@ export class CreateLinkDto {
     example: DEFAULT_LINK_SECONDS,
   })
   ttl_seconds?: number
-}
-
-/** Returns the lifetime of a valid request. */
-export function lifetimeOf({ ttl_seconds: seconds }: CreateLinkDto): number {
-  return seconds ?? DEFAULT_LINK_SECONDS
 }
 
 /** A link to the page of one owner. */

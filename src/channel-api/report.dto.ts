@@ -26,7 +26,7 @@ import { OwnerRefusalDto } from './link.dto.js'
 import { periodViolations, periodOf } from './period.js'
 
 /** The default and the maximum of `days`. */
-const DEFAULT_DAYS = 7
+export const DEFAULT_DAYS = 7
 const MAX_DAYS = 90
 
 /** Selects a page of owners. */
@@ -125,7 +125,7 @@ export abstract class ExpiringPageFields {
 }
 
 /** The default and the maximum of `hours`. */
-const DEFAULT_HOURS = 24
+export const DEFAULT_HOURS = 24
 const MAX_HOURS = 168
 
 /** Selects the owners with most refusals. */
@@ -238,14 +238,4 @@ export class RefusalsDto {
   /** The counts. */
   @ResponseObject(() => RefusalDto, { isArray: true })
   items!: RefusalDto[]
-}
-
-/** Returns the hours of a valid query. */
-export function hoursOf({ hours }: TopRefusalsQuery): number {
-  return hours ?? DEFAULT_HOURS
-}
-
-/** Returns the days of a valid query. */
-export function daysOf({ days }: ExpiringQuery): number {
-  return days ?? DEFAULT_DAYS
 }

@@ -14,9 +14,9 @@ import { type CapTrialFields, trialOf } from './cap-trial.dto.js'
 import type { EventsFields } from './event.dto.js'
 import {
   type ChangesFields,
-  daysOf,
+  DEFAULT_DAYS,
+  DEFAULT_HOURS,
   type ExpiringQuery,
-  hoursOf,
   oldestAdded,
   type OwnersQuery,
   type RefusalsFields,
@@ -61,8 +61,8 @@ export class ReportService<Q extends QuotaRow> {
 
   /** The owners with most refusals. */
   async topRefusals({ id: principalId }: Caller, query: TopRefusalsQuery): Promise<{ items: TopRefusalView[] }> {
-    const { refusals } = this.readers
-    return refusals.top(principalId, hoursOf(query), query.group_id, query.page_size ?? DEFAULT_PAGE_SIZE)
+    const { hours = DEFAULT_HOURS, group_id: groupId, page_size: size = DEFAULT_PAGE_SIZE } = query
+    return this.readers.refusals.top(principalId, hours, groupId, size)
   }
 
   /** The refusals of one owner, or of all, by hour. */
@@ -93,7 +93,7 @@ export class ReportService<Q extends QuotaRow> {
 
   /** A page of the quotas that expire soon. */
   async expiring({ id: principalId }: Caller, query: ExpiringQuery): Promise<ExpiringPage> {
-    const cursor = query.cursor === undefined ? undefined : parseCursor(query.cursor)
-    return this.readers.expiring.page(principalId, daysOf(query), cursor, query.page_size ?? DEFAULT_PAGE_SIZE)
+    const { days = DEFAULT_DAYS, cursor, page_size: size = DEFAULT_PAGE_SIZE } = query
+    return this.readers.expiring.page(principalId, days, cursor === undefined ? undefined : parseCursor(cursor), size)
   }
 }
