@@ -18,7 +18,6 @@ import { CapTrialDto, GroupCapTrialDto } from './cap-trial.dto.js'
 import type { ChannelApi } from './channel-api.js'
 import {
   CreateGroupDto,
-  DeleteGroupQuery,
   GroupDto,
   GroupListQuery,
   GroupPageDto,
@@ -28,7 +27,7 @@ import {
   MembersQuery,
   UpdateGroupDto,
 } from './group.dto.js'
-import type { PageFields } from './quota.dto.js'
+import { DeleteQuery, type PageFields } from './quota.dto.js'
 import { GroupService, type GroupSummaryView } from './group.service.js'
 
 /** A channel's DTO classes of groups. */
@@ -106,7 +105,7 @@ export function groupController({ path, channel }: ChannelApi, dto: GroupDtos) {
     async remove(
       @Caller() caller: Caller,
       @IdParam('id') id: number,
-      @Query() { version }: DeleteGroupQuery,
+      @Query() { version }: DeleteQuery,
     ): Promise<void> {
       await this.groups.remove(caller, id, version)
     }

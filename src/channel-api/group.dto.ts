@@ -183,10 +183,3 @@ export class GroupSummaryDto extends OwnSummaryFields {
   @ResponseChoice(['exact', 'recent'])
   members_relation!: 'exact' | 'recent'
 }
-
-/** The query of a deletion. */
-export class DeleteGroupQuery {
-  /** The version that the caller read. If it is not the current one, nothing is deleted. */
-  @IntegerField({ optional: true, min: 1, max: Number.MAX_SAFE_INTEGER, example: 3 })
-  version?: number
-}
