@@ -9,6 +9,7 @@ import type { BodyStream } from '../http/body-stream.js'
 import { DEFAULT_PAGE_SIZE } from '../http/field.decorator.js'
 import type { QuotaRow } from '../ledger/rows/quota.entity.js'
 import { storedJson } from '../ledger/rows/stored-json.js'
+import { HOUR_MS, STEP_MS } from '../ledger/rows/utc-step.js'
 import { deduplicationKeyFor, type Outcome as Answer } from '../ledger/store/command.js'
 import { keyReused } from '../ledger/store/errors.js'
 import { unicodeName, storedName } from '../common/principal-name.js'
@@ -35,9 +36,8 @@ import { type Dependencies, roomBeside, tooManyRows } from './preparer.js'
 /** The number of rows per read of an export. */
 const STEP = 200
 
-const DAY_MS = 86_400_000
 /** How long a change set is kept after its creation: to be applied, or not; and an incomplete file. */
-const KEPT_MS = { applied: 90 * DAY_MS, unapplied: 7 * DAY_MS, arriving: 3_600_000 }
+const KEPT_MS = { applied: 90 * STEP_MS.day, unapplied: 7 * STEP_MS.day, arriving: HOUR_MS }
 
 /** A page of change sets, as answered. */
 export interface ChangeSetsPage {

@@ -6,6 +6,7 @@ import { roll } from '../../domain/quota.js'
 import { type Instant, MAX_INSTANT } from '../../common/instant.js'
 import type { Channel } from '../rows/channel.js'
 import type { QuotaRow } from '../rows/quota.entity.js'
+import { STEP_MS } from '../rows/utc-step.js'
 import { quotaView, type QuotaView } from '../store/answers.js'
 import { LedgerStore } from '../store/ledger-store.js'
 import { readQuotas, type Statement } from './quota-statements.js'
@@ -23,6 +24,7 @@ export interface ExpiringCursor {
   readonly id: number
 }
 
+/** Milliseconds and id; it needs no encoding in a query. */
 const CURSOR = /^(0|[1-9][0-9]{0,14})\.([1-9][0-9]{0,15})$/
 
 /** Parses a cursor; undefined if it has another format. */
@@ -31,13 +33,6 @@ export function parseCursor(text: string): ExpiringCursor | undefined {
   const cursor = { expireAt: Number(expireAt), id: Number(id) }
   return cursor.expireAt <= MAX_INSTANT && Number.isSafeInteger(cursor.id) ? cursor : undefined
 }
-
-/** Milliseconds and id; it needs no encoding in a query. */
-function formatCursor({ expireAt, id }: ExpiringCursor): string {
-  return `${expireAt}.${id}`
-}
-
-const DAY_MS = 86_400_000
 
 /** Reads the quotas that expire soon, without the engine. */
 export class ExpiringReader<Q extends QuotaRow> {
@@ -69,7 +64,7 @@ export class ExpiringReader<Q extends QuotaRow> {
     const { quota } = this.store
     const [id, expireAt] = [quota.column('id'), quota.column('expireAt')]
     const bind = (instant: Instant): Scalar => quota.bind('expireAt', instant)
-    const until = Math.min(now + days * DAY_MS, MAX_INSTANT)
+    const until = Math.min(now + days * STEP_MS.day, MAX_INSTANT)
     const limit = `ORDER BY ${expireAt}, ${id} LIMIT ${size + 1}`
     const rows = (condition = '', ...values: Scalar[]): Statement => ({
       sql:
@@ -101,9 +96,7 @@ export class ExpiringReader<Q extends QuotaRow> {
         return quotaView(this.channel, one, now)
       }),
       next_cursor:
-        found.length > size && last !== undefined && last.expireAt !== null
-          ? formatCursor({ expireAt: last.expireAt, id: last.id })
-          : null,
+        found.length > size && last !== undefined && last.expireAt !== null ? `${last.expireAt}.${last.id}` : null,
     }
   }
 }
