@@ -3,7 +3,7 @@ import type { Clock } from '../../common/clock.js'
 import { TimeSlice } from '../../common/time-slice.js'
 import { bytesToStore, idFromStore } from '../../database/bytes.js'
 import { instantFromStore } from '../../database/column.js'
-import { type Dialect, placeholders, type RawRow, type Scalar } from '../../database/row-codec.js'
+import { chunks, type Dialect, placeholders, type RawRow, type Scalar } from '../../database/row-codec.js'
 import type { Reads, TransactionRunner } from '../../database/transaction-runner.js'
 import { Turns } from '../../database/turns.js'
 import { Unavailable } from '../../common/service-error.js'
@@ -243,7 +243,7 @@ export class CapTrialReader<Q extends QuotaRow> {
   private async count(question: Question, part: Part, most: number, exact: boolean): Promise<number> {
     let count = 0
     for (const source of SOURCES) {
-      for (const ownerIds of this.chunksOf(question.ownerIds)) {
+      for (const ownerIds of chunks(question.ownerIds, this.bounds.owners)) {
         if (count >= most) return most
         const { from, where, values } = this.selected(question.reads.dialect, source, ownerIds, part)
         const { operation, act } = this.store
@@ -315,7 +315,7 @@ export class CapTrialReader<Q extends QuotaRow> {
   ): Promise<void> {
     const { dialect } = question.reads
     const size = this.bounds.page
-    for (const chunk of this.chunksOf(question.ownerIds)) {
+    for (const chunk of chunks(question.ownerIds, this.bounds.owners)) {
       let ownerIds = chunk
       // A full page may end within an owner's rows: the next pages read the rest of that owner, then the others.
       for (let within: { ownerId: number; after: string } | undefined; ownerIds.length > 0;) {
@@ -370,11 +370,6 @@ export class CapTrialReader<Q extends QuotaRow> {
       order: `s.${ownerId}, s.${id}`,
       values: [...ownerIds, bytesToStore(after ?? firstIdAt(from)), bytesToStore(firstIdAt(to))],
     }
-  }
-
-  private *chunksOf(ownerIds: readonly number[]): Generator<readonly number[]> {
-    const { owners } = this.bounds
-    for (let n = 0; n < ownerIds.length; n += owners) yield ownerIds.slice(n, n + owners)
   }
 
   private async rows({ reads, deadline, slice }: Question, sql: string, values: readonly Scalar[]): Promise<RawRow[]> {

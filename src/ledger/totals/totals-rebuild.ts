@@ -2,7 +2,7 @@ import { AFTER_EVERY_ID, bytesToStore, idFromStore } from '../../database/bytes.
 import { instantFromStore } from '../../database/column.js'
 import { chunks, placeholders, type RawRow } from '../../database/row-codec.js'
 import type { Transaction } from '../../database/transaction-runner.js'
-import { formatInstant, type Instant } from '../../common/instant.js'
+import type { Instant } from '../../common/instant.js'
 import { capsOf } from '../rows/counted-caps.js'
 import type { LedgerStateRow } from '../rows/ledger-state.entity.js'
 import type { QuotaRow } from '../rows/quota.entity.js'
@@ -240,9 +240,4 @@ const UNEQUAL = 1_000
 /** Returns the UTC day from which all acts exist, so that totals can be rebuilt. */
 export function wholeFrom({ beginsAt }: Pick<LedgerStateRow, 'beginsAt'>): Instant {
   return beginsAt === null ? 0 : Math.ceil(beginsAt / STEP_MS.day) * STEP_MS.day
-}
-
-/** Formats a day for people. */
-export function dayText(day: Instant): string {
-  return formatInstant(day).slice(0, 10)
 }

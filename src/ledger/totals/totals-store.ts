@@ -134,9 +134,8 @@ export class TotalsStore<Q extends QuotaRow> {
     )
     const sums = ofGroups ? await this.plainOfGroups(transaction, foldedTo, AFTER_EVERY_ID) : []
     const slice = new TimeSlice()
-    for (let n = 0; n < ownerIds.length && !ofGroups; n += OWNERS_AT_ONCE) {
+    for (const some of chunks(ofGroups ? [] : ownerIds, OWNERS_AT_ONCE)) {
       if (slice.spent) await slice.next()
-      const some = ownerIds.slice(n, n + OWNERS_AT_ONCE)
       const found = await transaction.rows(
         `SELECT ${column('plainOwnerId')} AS owner_id, ${column('plainQuotaId')} AS quota_id, ${column('cycleSeq')} AS cycle_seq, ` +
           `${column('caps')} AS caps, SUBSTR(${column('at')}, 1, 13) AS hour, SUM(${column('amount')}) AS charged ` +

@@ -1,7 +1,7 @@
 import type { Clock } from '../../common/clock.js'
 import { TimeSlice } from '../../common/time-slice.js'
 import { instantFromStore } from '../../database/column.js'
-import { type Dialect, placeholders } from '../../database/row-codec.js'
+import { chunks, type Dialect, placeholders } from '../../database/row-codec.js'
 import type { Transaction } from '../../database/transaction-runner.js'
 import { ROLLING_QUOTA } from '../../domain/quota.js'
 import {
@@ -17,7 +17,7 @@ import { formatInstant, type Instant } from '../../common/instant.js'
 import type { LedgerStateRow } from '../rows/ledger-state.entity.js'
 import type { QuotaRow } from '../rows/quota.entity.js'
 import { LIVE_OF_OWNER, type LedgerStore } from '../store/ledger-store.js'
-import { dayText, type OwnedQuota, TotalsRebuild, type UnequalDay, wholeFrom } from '../totals/totals-rebuild.js'
+import { type OwnedQuota, TotalsRebuild, type UnequalDay, wholeFrom } from '../totals/totals-rebuild.js'
 import { TotalsStore } from '../totals/totals-store.js'
 import { everyPage, LedgerSums, type LedgerSum, type Running } from './ledger-sums.js'
 import * as check from './verify-check.js'
@@ -264,8 +264,7 @@ export class QuotaCheck<Q extends QuotaRow> implements check.Check {
     const { event } = this.store
     const wanted = histories.filter(({ changes, told }) => changes.recent > 0 || told !== undefined)
     const byId = new Map(wanted.map((history) => [history.quota.id, history]))
-    for (let start = 0; start < wanted.length; start += QUOTAS) {
-      const some = wanted.slice(start, start + QUOTAS)
+    for (const some of chunks(wanted, QUOTAS)) {
       const first = Math.min(...some.map(({ told, began }) => (told === undefined ? Infinity : began)), from)
       const text =
         'SELECT e.quotaId AS quota_id, CASE WHEN e.changeId IS NULL THEN e.seq END AS one, MAX(e.at) AS at, ' +
@@ -343,7 +342,7 @@ export class QuotaCheck<Q extends QuotaRow> implements check.Check {
     if (totalled < ofRows) return finding(`at least ${ofRows} used, as the acts that are left say`, found, false)
     if (unequal === undefined) return []
     const { day, ofHours, ofDay } = unequal
-    const expected = `hours of ${dayText(day)} that add up to its day`
+    const expected = `hours of ${formatInstant(day).slice(0, 10)} that add up to its day`
     return finding(expected, `${ofHours}; day ${ofDay}`, day >= wholeFrom(state))
   }
 
