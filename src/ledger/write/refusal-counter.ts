@@ -156,11 +156,10 @@ export class RefusalCounter<Q extends QuotaRow> {
 /** Merges two counts of one owner, code and hour. */
 function merged(one: Count, other: Count): Count {
   return {
-    hour: one.hour,
-    ownerId: one.ownerId,
-    code: one.code,
+    ...one,
     count: one.count + other.count,
-    requested: saturated(one.requested + other.requested),
+    // The number of attempts has no limit, so the sum stops at the largest exact JSON number.
+    requested: Math.min(one.requested + other.requested, Number.MAX_SAFE_INTEGER),
     smallest: Math.min(one.smallest, other.smallest),
     largest: Math.max(one.largest, other.largest),
     lastAmount: (other.lastAt < one.lastAt ? one : other).lastAmount,
@@ -172,9 +171,4 @@ function merged(one: Count, other: Count): Count {
 /** Is this refusal counted? */
 export function isCounted(code: string): code is RefusalCode {
   return (REFUSED as readonly string[]).includes(code)
-}
-
-/** The number of attempts has no limit, so the sum stops at the largest exact JSON number. */
-function saturated(sum: number): number {
-  return Math.min(sum, Number.MAX_SAFE_INTEGER)
 }
