@@ -8,7 +8,7 @@ import { storedJson } from '../ledger/rows/stored-json.js'
 import type { Instant } from '../common/instant.js'
 import { Applier } from './applier.js'
 import { LeasedChangeSet, LEASE_MS, LeaseLost } from './leased-change-set.js'
-import { type ChangeSetRow, type ChangeSetWork, nextWork, noCounts, OUTCOMES } from './change-set.entity.js'
+import { type ChangeSetRow, type ChangeSetWork, nextWork, noCounts, rowsIn } from './change-set.entity.js'
 import type { RowProblem } from './change-set.view.js'
 import { Preparer, type Dependencies } from './preparer.js'
 
@@ -308,8 +308,5 @@ const WORK: Readonly<Record<ChangeSetWork, string>> = {
 
 /** Returns the number of a change set's rows; 0 as long as it is unknown. */
 function sizeOf(set: ChangeSetRow): number {
-  return Math.max(
-    set.waitingRows,
-    OUTCOMES.reduce((sum, outcome) => sum + set[outcome], 0),
-  )
+  return Math.max(set.waitingRows, rowsIn(set))
 }

@@ -163,6 +163,16 @@ export abstract class ChangeSetRow implements Counts {
   kept!: number
 }
 
+/** The numbers of a change set's rows. */
+export function countsOf(set: Counts): Counts {
+  return Object.fromEntries(OUTCOMES.map((outcome) => [outcome, set[outcome]])) as Counts
+}
+
+/** Their sum. */
+export function rowsIn(set: Counts): number {
+  return OUTCOMES.reduce((sum, outcome) => sum + set[outcome], 0)
+}
+
 /** Zero for each outcome. */
 export function noCounts(): Counts {
   return Object.fromEntries(OUTCOMES.map((outcome) => [outcome, 0])) as Counts

@@ -4,7 +4,7 @@ import type { AnyChannel } from '../ledger/rows/channel.js'
 import { nameOf } from '../common/principal-name.js'
 import { formatInstant, timeOrNull } from '../common/instant.js'
 import type { ChangeSetItemRow } from './change-set-item.entity.js'
-import { type ChangeSetRow, type Counts, OUTCOMES } from './change-set.entity.js'
+import { type ChangeSetRow, type Counts, countsOf, rowsIn } from './change-set.entity.js'
 
 /** The reason why a change set failed, or a row was not applied or reverted. */
 export interface RowProblem {
@@ -48,8 +48,6 @@ const objectOrNull = (json: string | null): object | null => (json === null ? nu
 
 /** Returns a change set, as answered. */
 export function changeSetView(set: ChangeSetRow): ChangeSetView {
-  const counts = Object.fromEntries(OUTCOMES.map((outcome) => [outcome, set[outcome]])) as Counts
-  const rows = OUTCOMES.reduce((sum, outcome) => sum + set[outcome], 0)
   return {
     id: set.id,
     state: set.state,
@@ -61,7 +59,7 @@ export function changeSetView(set: ChangeSetRow): ChangeSetView {
     created_at: formatInstant(set.createdAt),
     applied_at: timeOrNull(set.appliedAt),
     reverted_at: timeOrNull(set.revertedAt),
-    counts: { rows, ...counts },
+    counts: { rows: rowsIn(set), ...countsOf(set) },
     ...(set.state === 'failed' && set.problem !== null ? { problem: JSON.parse(set.problem) as RowProblem } : {}),
   }
 }

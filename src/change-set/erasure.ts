@@ -18,7 +18,7 @@ import {
 import type { ChangeSetChannel } from './change-set-channel.js'
 import type { ChangeSetItemRow } from './change-set-item.entity.js'
 import { ChangeSetStore } from './change-set-store.js'
-import { type ChangeSetRow, OUTCOMES } from './change-set.entity.js'
+import { type ChangeSetRow, rowsIn } from './change-set.entity.js'
 import { LEASE_MS } from './leased-change-set.js'
 
 /** The number of change sets that one step reads. */
@@ -213,7 +213,7 @@ function labelErased(filter: string): string {
 
 /** Was it dropped, or did its preparation fail? */
 function isCleared(set: ChangeSetRow): boolean {
-  return set.state === 'dropped' || (set.state === 'failed' && OUTCOMES.every((outcome) => set[outcome] === 0))
+  return set.state === 'dropped' || (set.state === 'failed' && rowsIn(set) === 0)
 }
 
 function namesLabel({ filter, change }: ChangeSetRow): boolean {

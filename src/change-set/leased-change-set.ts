@@ -2,7 +2,7 @@ import type { Clock } from '../common/clock.js'
 import type { Transaction, TransactionRunner } from '../database/transaction-runner.js'
 import type { ChangeSetItemRow } from './change-set-item.entity.js'
 import type { ChangeSetStore } from './change-set-store.js'
-import { type ChangeSetRow, type ChangeSetState, type Counts, NO_WORK, OUTCOMES } from './change-set.entity.js'
+import { type ChangeSetRow, type ChangeSetState, type Counts, countsOf, NO_WORK } from './change-set.entity.js'
 
 /** The duration of a lease, in milliseconds. */
 export const LEASE_MS = 10_000
@@ -31,7 +31,7 @@ export class LeasedChangeSet {
   ) {}
 
   get counts(): Counts {
-    return Object.fromEntries(OUTCOMES.map((outcome) => [outcome, this.set[outcome]])) as Counts
+    return countsOf(this.set)
   }
 
   /** Would the lease expire soon, unless it is renewed? */

@@ -241,9 +241,8 @@ function settle(item: ChangeSetItemRow, previewed: Previewed, counts: Counts): v
 export function newItem(
   known: Pick<ChangeSetItemRow, 'setId' | 'row' | 'line' | 'quotaId' | 'ownerId' | 'action' | 'given'>,
 ): ChangeSetItemRow {
-  const { setId, row, line, quotaId, ownerId, action, given } = known
   return {
-    ...{ setId, row, line, quotaId, ownerId, action, given },
+    ...known,
     outcome: 'pending',
     version: null,
     anchorAt: null,
