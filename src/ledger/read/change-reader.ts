@@ -36,10 +36,9 @@ const MAX_SORTED = 10_000
  */
 const MAX_SKEW_MS = 10 * 60_000
 
-type Equal = 'requestId' | 'quotaId' | 'ownerId' | 'groupId' | 'actor' | 'action'
-
 /** The properties with an index that ends in the id, the most selective first. */
-const EQUALS: readonly Equal[] = ['requestId', 'quotaId', 'ownerId', 'groupId', 'actor', 'action']
+const EQUALS = ['requestId', 'quotaId', 'ownerId', 'groupId', 'actor', 'action'] as const
+type Equal = (typeof EQUALS)[number]
 
 /** A source of rows, and the conditions that its index serves. */
 interface Path {

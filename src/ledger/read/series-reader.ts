@@ -3,7 +3,7 @@ import type { Clock } from '../../common/clock.js'
 import { instantFromStore } from '../../database/column.js'
 import { sumIn } from '../../database/row-codec.js'
 import { SharedReads } from '../../database/shared-reads.js'
-import type { Reads, Transaction, TransactionRunner } from '../../database/transaction-runner.js'
+import type { Transaction, TransactionRunner } from '../../database/transaction-runner.js'
 import { Unavailable } from '../../common/service-error.js'
 import { isFollowed } from '../../domain/follow.js'
 import { formatInstant, type Instant } from '../../common/instant.js'
@@ -100,7 +100,8 @@ export class SeriesReader<Q extends QuotaRow> {
     const reads = this.transactions.readsOf(principalId)
     // The totals of all owners name no quota.
     const quotaId = 'quotaId' in of ? of.quotaId : 'all' in of ? 0 : undefined
-    const quota = 'quotaId' in of ? await this.quota(reads, of.quotaId) : undefined
+    const [quota] =
+      'quotaId' in of ? await reads.read((transaction) => this.store.quotasById(transaction, [of.quotaId])) : []
     const ownerId = 'ownerId' in of ? of.ownerId : 'all' in of ? ALL_OWNERS : quota?.ownerId
     if (ownerId !== undefined && sums.size > 0) {
       await this.caughtUp.get()
@@ -123,10 +124,6 @@ export class SeriesReader<Q extends QuotaRow> {
         ...(quotaId === undefined ? { refused, refusals } : { refused: null, refusals: null }),
       })),
     }
-  }
-
-  private async quota(reads: Reads, quotaId: number): Promise<Q | undefined> {
-    return (await reads.read((transaction) => this.store.quotasById(transaction, [quotaId])))[0]
   }
 
   /** Updates the totals if they lag by more than MAX_REST_MS. */
