@@ -3,7 +3,6 @@ import { ActRow } from './act.entity.js'
 import { AllocationRow } from './allocation.entity.js'
 import { CallerRow } from './caller.entity.js'
 import { ChangeRow } from './change.entity.js'
-import type { Channel } from './channel.js'
 import { EventFeedRow } from './event-feed.entity.js'
 import { EventRow } from './event.entity.js'
 import { GroupRow } from './group.entity.js'
@@ -20,7 +19,7 @@ import { UsageTotalRow } from './usage-total.entity.js'
  * The tables of a channel's ledger, which differ only in their names. The table of its quotas is the channel's own.
  * @param channel the channel's name, the prefix of the tables' names
  */
-export function ledgerTables(channel: string): Omit<Channel, 'name' | 'subjects' | 'quota'> {
+export function ledgerTables(channel: string) {
   return {
     owner: tableOf(`${channel}_owner`, OwnerRow),
     group: tableOf(`${channel}_group`, GroupRow),
