@@ -41,6 +41,7 @@ import {
   typeViolations,
   type NewSettings,
   SETTING_NAMES,
+  SETTING_PROPERTIES,
   type SettingName,
   type SettingsPatch,
 } from '../domain/settings.js'
@@ -340,24 +341,6 @@ export class SettingsPatchFields {
   }
 }
 
-/** Reads each setting of a valid update; undefined if it is absent. */
-const PATCHED: { readonly [S in keyof SettingsPatch]-?: (dto: SettingsPatchFields) => SettingsPatch[S] } = {
-  total: (dto) => dto.total,
-  status: (dto) => dto.status,
-  expireAt: (dto) => timeOf(dto.expire_at),
-  cycleUnit: (dto) => dto.cycle_unit,
-  cycleResetAt: (dto) => timeOf(dto.cycle_reset_at),
-  cycleTimeZone: (dto) => dto.cycle_time_zone,
-  label: (dto) => dto.label,
-  cap: (dto) => dto.cap,
-  windowSeconds: (dto) => dto.window_seconds,
-  thresholds: (dto) => dto.thresholds,
-}
-
-function timeOf(text: string | null | undefined): Instant | null | undefined {
-  return text === undefined ? undefined : instantOf(text)
-}
-
 function instantOf(text: unknown): Instant | null {
   return typeof text === 'string' ? (parseInstant(text) ?? null) : null
 }
@@ -389,8 +372,9 @@ export function settingsOf(dto: NewSettingsFields): NewSettings {
 
 /** Returns the present settings of a valid update. */
 export function patchOf(dto: SettingsPatchFields): SettingsPatch {
-  const named = Object.entries(PATCHED)
-    .map(([name, read]) => [name, read(dto)] as const)
-    .filter(([, value]) => value !== undefined)
-  return Object.fromEntries(named)
+  const present = SETTING_PROPERTIES.filter(([name]) => dto[name] !== undefined)
+  // The names of times, and only these, end so.
+  return Object.fromEntries(
+    present.map(([name, property]) => [property, name.endsWith('_at') ? instantOf(dto[name]) : dto[name]]),
+  )
 }

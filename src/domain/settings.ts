@@ -148,6 +148,9 @@ const DESCRIBED = (Object.keys(SETTINGS) as (keyof SettingsPatch)[]).map(
 /** The names of all settings in the API. */
 export const SETTING_NAMES: readonly SettingName[] = DESCRIBED.map(([name]) => name)
 
+/** Each setting's name in the API, and its property in `SettingsPatch`. */
+export const SETTING_PROPERTIES = DESCRIBED.map(([name, property]) => [name, property] as const)
+
 /** The columns of all settings. */
 export const SETTING_COLUMNS = DESCRIBED.flatMap(([, , { columns }]) => columns)
 
