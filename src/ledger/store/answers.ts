@@ -6,7 +6,7 @@ import { nextRefill } from '../../domain/refill.js'
 import { type SettingName, type SettingsView, settingsView } from '../../domain/settings.js'
 import { nameOf } from '../../common/principal-name.js'
 import { formatInstant, type Instant, timeOrNull } from '../../common/instant.js'
-import type { Act, ActKind } from '../rows/act.entity.js'
+import type { Act } from '../rows/act.entity.js'
 import type { ChangeRow } from '../rows/change.entity.js'
 import type { AnyChannel, Channel } from '../rows/channel.js'
 import { NO_CAPS, NONE_REFUSING } from '../rows/counted-caps.js'
@@ -60,16 +60,6 @@ export interface MadeBy {
   idempotency_key: string | null
 }
 
-/** An act on an operation, in the form of answers. */
-export interface ActView {
-  kind: ActKind
-  actor: string
-  amount: number | null
-  idempotency_key: string | null
-  request_id: string
-  at: string
-}
-
 /**
  * A change, in the form of answers; the owner comes after `quota_id`. The change of a group has neither of the two, the
  * erasure of an owner has the owner alone.
@@ -89,18 +79,10 @@ export interface ChangeView {
 }
 
 /** A group, in the form of answers (contract, §13). */
-export interface GroupView {
-  id: number
-  name: string
-  parent_id: number | null
-  default: boolean
-  version: number
-  created_at: string
-  updated_at: string
-}
+export type GroupView = ReturnType<typeof groupView>
 
 /** Shows a group. */
-export function groupView(group: GroupRow): GroupView {
+export function groupView(group: GroupRow) {
   const { id, name, parentId, isDefault, version, createdAt, updatedAt } = group
   return {
     id,
@@ -188,24 +170,14 @@ export function capView(quota: QuotaState): CapView {
 }
 
 /** A payer or a cap, as its owner sees it by a link (contract, §14). */
-export interface OwnerLimitView {
-  id: number | null
-  label: string | null
-  quota_type: number
-  cap: CapMode | null
-  total: number | null
-  used: number | null
-  remaining: number
-  refills_at: string | null
-  expire_at: string | null
-}
+export type OwnerLimitView = ReturnType<typeof ownerLimitView>
 
 /**
  * Shows a rolled payer or cap to its owner. The counters of a quota that owners share would tell about the others, so
  * it shows only what this owner may still take.
  * @param left the owner's `available`
  */
-export function ownerLimitView(quota: QuotaState, left: number): OwnerLimitView {
+export function ownerLimitView(quota: QuotaState, left: number) {
   const { id, total, used, remaining: unused, refills_at } = limitView(quota)
   const isShared = quota.per === 'group'
   return {
@@ -247,8 +219,11 @@ export function operationView(
   }
 }
 
+/** An act on an operation, in the form of answers. */
+export type ActView = ReturnType<typeof actView>
+
 /** Shows an act on an operation. */
-export function actView(act: Act): ActView {
+export function actView(act: Act) {
   return {
     kind: act.kind,
     actor: nameOf(act.caller, act.callerName),
