@@ -93,7 +93,6 @@ export class EventReader<Q extends QuotaRow> {
 
   /**
    * Events after a cursor, oldest first, including all that were committed before the call.
-   * @param principalId the principal whose turn it takes
    * @param after undefined: from the first kept event
    * @param size 1 … 100
    * @throws ServiceError cursor_expired where events behind the cursor are removed

@@ -111,7 +111,6 @@ export class CapTrialReader<Q extends QuotaRow> {
 
   /**
    * Tries a cap of an owner.
-   * @param principalId the principal whose turn it takes
    * @param days the period, in days of 24 hours until now
    * @throws ServiceError unavailable if its turn does not come in time, or it takes too long
    */

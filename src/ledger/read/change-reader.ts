@@ -62,7 +62,6 @@ export class ChangeReader<Q extends QuotaRow> {
 
   /**
    * Changes that meet every condition, newest first.
-   * @param principalId the principal whose turn it takes
    * @param before only changes with a smaller id
    * @param size 1 … 100
    */

@@ -49,7 +49,6 @@ export class ExpiringReader<Q extends QuotaRow> {
 
   /**
    * Active quotas that expire within `days` days from now, ordered by expiry, then by id.
-   * @param principalId the principal whose turn it takes
    * @param days 1 … 90, of 24 hours
    * @param cursor only quotas after it
    * @param size 1 … 100

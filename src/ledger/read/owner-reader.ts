@@ -27,7 +27,6 @@ export class OwnerReader<Q extends QuotaRow> {
 
   /**
    * All owners that ever had a quota, ids ascending, each with the sums of the active quotas.
-   * @param principalId the principal whose turn it takes
    * @param groupId only its direct members, with or without a quota
    * @param after only owners with a larger id
    * @param size 1 … 100

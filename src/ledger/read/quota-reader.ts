@@ -239,10 +239,7 @@ export class QuotaReader<Q extends QuotaRow> {
     }
   }
 
-  /**
-   * A page of live quotas, or of deleted ones, newest first.
-   * @param principalId the principal whose turn it takes
-   */
+  /** A page of live quotas, or of deleted ones, newest first. */
   async list(principalId: string, filter: QuotaFilter<Q>, page: PageRequest): Promise<Page<QuotaView>> {
     return (await this.lists.get(principalId, filter, page)).page
   }
@@ -276,7 +273,6 @@ export class QuotaReader<Q extends QuotaRow> {
 
   /**
    * A page of the changes of a quota's settings, newest first; also for deleted quotas.
-   * @param principalId the principal whose turn it takes
    * @throws ServiceError quota_not_found if it never existed
    */
   async changes(principalId: string, quotaId: number, { page, pageSize }: PageRequest): Promise<Page<ChangeView>> {

@@ -44,7 +44,6 @@ export class RefusalReader<Q extends QuotaRow> {
 
   /**
    * The owners with most refusals, ordered by count (descending), owner and code.
-   * @param principalId the principal whose turn it takes
    * @param hours number of hours, including the current one; 1 … 168
    * @param groupId only present members of this group and of those below it
    * @param size 1 … 100
@@ -101,7 +100,6 @@ export class RefusalReader<Q extends QuotaRow> {
 
   /**
    * The refusals of all owners by hour, newest first.
-   * @param principalId the principal whose turn it takes
    * @param from the first beginning of an hour; the cost is that of `top` for the same hours
    */
   async ofAll(principalId: string, from: Instant, to: Instant | undefined): Promise<{ items: RefusalView[] }> {
@@ -134,7 +132,6 @@ export class RefusalReader<Q extends QuotaRow> {
 
   /**
    * An owner's refusals by hour, newest first. Without `from`, the period begins 31 days ago.
-   * @param principalId the principal whose turn it takes
    * @param options.amounts adds the smallest, the largest and the latest amount
    * @param options.most only so many; without a limit if absent
    */

@@ -86,7 +86,6 @@ export class SeriesReader<Q extends QuotaRow> {
 
   /**
    * Every step that begins in `[from, to)` and is not in the future, including those without usage.
-   * @param principalId the principal whose turn it takes
    * @param of refusals are counted for one owner, not for a quota or for all owners
    * @throws ServiceError unavailable while the totals are built for the first time
    */
