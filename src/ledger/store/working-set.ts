@@ -134,6 +134,7 @@ export class WorkingSet<Q extends QuotaRow> {
   readonly changedOperations = new Map<string, OperationEntry>()
   readonly changes: Omit<ChangeRow, 'id'>[] = []
   readonly editedQuotas = new Map<number, Q>()
+  /** Written with their acts. */
   readonly events: NewEvent[] = []
   /** The `used` from which on quotas pass a threshold, for those from which units were drawn. */
   private readonly passAt = new Map<number, number>()
@@ -595,11 +596,6 @@ export class WorkingSet<Q extends QuotaRow> {
         this.touchedIds.add(quota.id)
       }
     }
-  }
-
-  /** Writes an event with its act. */
-  recordEvent(event: NewEvent): void {
-    this.events.push(event)
   }
 
   /** Marks a quota's settings as edited, or its counters as reset: the draw-down order may have changed. */

@@ -336,7 +336,7 @@ export class Judge<Q extends QuotaRow> {
     const { id: quotaId, ownerId, groupId } = quota
     const change = changeOf(request, { quotaId, ownerId, groupId }, action, this.workingSet.now, difference)
     this.workingSet.changes.push(change)
-    this.workingSet.recordEvent(eventOfChange(this.channel, request.id, { ...change, quotaId, action }, quota, change))
+    this.workingSet.events.push(eventOfChange(this.channel, request.id, { ...change, quotaId, action }, quota, change))
   }
 
   /**
@@ -349,7 +349,7 @@ export class Judge<Q extends QuotaRow> {
       if (crossed.length === 0) continue
       const operationId = command.kind === 'commit' ? command.operationId : command.kind === 'consume' ? id : null
       const actId = command.kind === 'follow' ? null : id
-      this.workingSet.recordEvent(eventOfThresholds(actId, quota, crossed, operationId, this.workingSet.now))
+      this.workingSet.events.push(eventOfThresholds(actId, quota, crossed, operationId, this.workingSet.now))
     }
   }
 

@@ -137,7 +137,7 @@ export class OwnerErasure<Q extends QuotaRow> {
       for (const { id: quotaId, groupId, ...quota } of labelled) {
         const change = { ...record, ...none, quotaId, groupId, after: storedJson({ label: null }) }
         workingSet.changes.push(change)
-        workingSet.recordEvent(eventOfChange(this.channel, id, change, { ...quota, label: null }))
+        workingSet.events.push(eventOfChange(this.channel, id, change, { ...quota, label: null }))
       }
       if (workingSet.changes.length > 0) this.recordAct(workingSet, id)
       await store.write(transaction, workingSet, () => this.ids.next())
