@@ -11,7 +11,7 @@ export class EventFeeds {
   private readonly byChannel = new Map<string, EventFeed>()
 
   add<Q extends QuotaRow>(reader: EventReader<Q>): void {
-    this.byChannel.set(reader.channelName, reader as unknown as EventFeed)
+    this.byChannel.set(reader.channel.name, reader as unknown as EventFeed)
   }
 
   /** By the channel's name. */

@@ -53,7 +53,7 @@ export class EndpointRegistry {
     if (names.length === 0 && known.every(({ state }) => state === 'removed')) return isClean
     // Number the events already committed, so that a new endpoint does not receive them.
     if (names.some((name) => known.find((row) => row.name === name)?.state !== 'active'))
-      for (const feed of this.feeds.all.values()) await feed.number()
+      for (const feed of this.feeds.all.values()) await feed.sequencer.number()
     await transactions.write(async (transaction) => this.conclude(transaction, names))
     return isClean
   }

@@ -51,7 +51,7 @@ export class WebhookService {
     if ((await this.found(name)).state === 'disabled') {
       await registry.removeLeftOvers(name)
       // Events committed before do not count as later ones.
-      for (const feed of this.feeds.all.values()) await feed.number()
+      for (const feed of this.feeds.all.values()) await feed.sequencer.number()
     }
     const views = await this.transactions.write(async (transaction) => {
       const row = await store.one(transaction, name, true)
@@ -76,7 +76,7 @@ export class WebhookService {
     const endpoint = await this.wanted(name)
     const from = parseInstant(dto.from) ?? 0
     const before = dto.to === undefined ? MAX_INSTANT : (parseInstant(dto.to) ?? 0)
-    for (const feed of this.feeds.all.values()) await feed.number()
+    for (const feed of this.feeds.all.values()) await feed.sequencer.number()
     const periods = await this.periods(endpoint, from, before)
     let attempt: { readonly id: number; readonly events: number } | undefined
     const events = await this.transactions.write(async (transaction) => {

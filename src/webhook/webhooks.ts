@@ -81,7 +81,7 @@ export class Webhooks implements OnApplicationBootstrap, BeforeApplicationShutdo
     // The endpoints are known before the first request.
     await this.announce()
     this.file.start()
-    for (const feed of this.feeds.all.values()) feed.onNumbered(() => this.wakeForNew())
+    for (const feed of this.feeds.all.values()) feed.sequencer.onNumbered(() => this.wakeForNew())
   }
 
   async beforeApplicationShutdown(): Promise<void> {

@@ -80,16 +80,11 @@ const PATHS = [
 /** Reads a channel's events in the order of their positions. */
 export class EventReader<Q extends QuotaRow> {
   constructor(
-    private readonly channel: Channel<Q>,
+    readonly channel: Channel<Q>,
     private readonly store: LedgerStore<Q>,
     private readonly transactions: TransactionRunner,
-    private readonly sequencer: EventSequencer<Q>,
+    readonly sequencer: EventSequencer<Q>,
   ) {}
-
-  /** The channel of these events. */
-  get channelName(): string {
-    return this.channel.name
-  }
 
   /**
    * Events after a cursor, oldest first, including all that were committed before the call.
@@ -137,16 +132,6 @@ export class EventReader<Q extends QuotaRow> {
     )
     if (row === undefined) throw new Error('the row of the event feed is missing')
     return eventFeed.decode(row)
-  }
-
-  /** Resolves when everything committed before has its position in the feed. */
-  async number(): Promise<void> {
-    await this.sequencer.number()
-  }
-
-  /** Called each time events of this instance got their positions. */
-  onNumbered(listener: () => void): void {
-    this.sequencer.onNumbered(listener)
   }
 
   /** Selected events after one position and up to another, in order: at most as many as lie between. */
