@@ -7,7 +7,7 @@ import type { Channel } from '../rows/channel.js'
 import type { EventFeedRow } from '../rows/event-feed.entity.js'
 import type { EventRow } from '../rows/event.entity.js'
 import type { QuotaRow } from '../rows/quota.entity.js'
-import { labelCondition, type LedgerStore } from '../store/ledger-store.js'
+import { beginsWith, type LedgerStore } from '../store/ledger-store.js'
 import { eventView, type EventView } from '../store/new-event.js'
 import type { EventSequencer } from './event-sequencer.js'
 
@@ -197,7 +197,11 @@ export class EventReader<Q extends QuotaRow> {
     if (filter === undefined) return { sql: type, values: types }
     if ('groupId' in filter)
       return { sql: `${type} AND e.${event.column('groupId')} = ?`, values: [...types, filter.groupId] }
-    const [quotaId, label, live] = [event.column('quotaId'), labelCondition(quota, filter.label), this.store.live(now)]
+    const [quotaId, label, live] = [
+      event.column('quotaId'),
+      beginsWith(quota, 'labelSearch', filter.label),
+      this.store.live(now),
+    ]
     const some = (condition: string): string =>
       `EXISTS (SELECT 1 FROM ${quota.table} q WHERE ${condition} AND ${label.sql})`
     const ownQuota = some(`q.${quota.column('id')} = e.${quotaId}`)

@@ -1,17 +1,15 @@
 import type { DataSource } from 'typeorm'
 import { instantFromStore } from '../../database/column.js'
-import type { Scalar } from '../../database/row-codec.js'
 import type { TransactionRunner } from '../../database/transaction-runner.js'
-import { rangeOf } from '../../domain/label.js'
 import { formatInstant } from '../../common/instant.js'
 import type { Channel } from '../rows/channel.js'
 import type { QuotaRow } from '../rows/quota.entity.js'
 import { changeView, type ChangeView, groupView, type GroupView } from '../store/answers.js'
 import { groupNotFound } from '../store/errors.js'
 import { GroupStore } from '../store/group-store.js'
-import { LedgerStore } from '../store/ledger-store.js'
+import { beginsWith, LedgerStore } from '../store/ledger-store.js'
 import type { Page } from './list-reader.js'
-import { beforeOf, type PageRequest } from './list-statements.js'
+import { allOf, beforeOf, type PageRequest } from './list-statements.js'
 import { counted, type Counted, countedIn, countOf, isPageRow, pageWithCount } from './quota-statements.js'
 import { EXACT_UP_TO, type RecentCounts, type Total } from './recent-counts.js'
 
@@ -63,21 +61,11 @@ export class GroupReader<Q extends QuotaRow> {
   /** A page of live groups, newest first. */
   async list(principalId: string, { name, parentId }: GroupFilter, page: PageRequest): Promise<Page<GroupView>> {
     const { group } = this.store
-    const conditions = [`${group.column('deletedAt')} IS NULL`]
-    const values: Scalar[] = []
-    if (parentId !== undefined) {
-      conditions.push(`${group.column('parentId')} = ?`)
-      values.push(parentId)
-    }
-    if (name !== undefined) {
-      const { from, to } = rangeOf(name)
-      conditions.push(
-        `${group.column('liveName')} >= ?`,
-        ...(to === undefined ? [] : [`${group.column('liveName')} < ?`]),
-      )
-      values.push(from, ...(to === undefined ? [] : [to]))
-    }
-    const all = { sql: `WHERE ${conditions.join(' AND ')}`, values }
+    const all = allOf([
+      { sql: `${group.column('deletedAt')} IS NULL`, values: [] },
+      ...(parentId === undefined ? [] : [{ sql: `${group.column('parentId')} = ?`, values: [parentId] }]),
+      ...(name === undefined ? [] : [beginsWith(group, 'liveName', name)]),
+    ])
     const found = await this.page(
       principalId,
       group.table,
@@ -172,7 +160,7 @@ export class GroupReader<Q extends QuotaRow> {
     principalId: string,
     table: string,
     columns: string,
-    { sql, values }: { sql: string; values: Scalar[] },
+    { sql, values }: Counted,
     { page, pageSize, beforeId }: PageRequest,
     name: string,
   ): Promise<Page<Record<string, unknown>>> {

@@ -3,7 +3,7 @@ import type { CapMode, Status } from '../../domain/quota.js'
 import type { Instant } from '../../common/instant.js'
 import type { Channel } from '../rows/channel.js'
 import type { QuotaRow } from '../rows/quota.entity.js'
-import { labelCondition } from '../store/ledger-store.js'
+import { beginsWith } from '../store/ledger-store.js'
 import type { Counted, Statement } from './quota-statements.js'
 
 /** The quotas that a list shows. */
@@ -128,7 +128,7 @@ export class ListSources<Q extends QuotaRow> {
   private conditions({ subjects, label, cap, ids, follows, withoutCounts }: QuotaFilter<Q>): Statement[] {
     const { quota } = this
     return [
-      ...(label === undefined ? [] : [labelCondition(quota, label)]),
+      ...(label === undefined ? [] : [beginsWith(quota, 'labelSearch', label)]),
       ...(ids === undefined ? [] : [{ sql: `${quota.column('id')} IN (${placeholders(ids)})`, values: ids }]),
       ...(follows === undefined ? [] : [{ sql: `${quota.column('follows')} = ?`, values: [follows] }]),
       ...(cap === undefined ? [] : [capCondition(quota, cap)]),
@@ -141,7 +141,8 @@ export class ListSources<Q extends QuotaRow> {
   }
 }
 
-function allOf(conditions: readonly Statement[]): Statement {
+/** The clause of conditions that all must hold; at least one. */
+export function allOf(conditions: readonly Statement[]): Statement {
   return {
     sql: `WHERE ${conditions.map(({ sql }) => sql).join(' AND ')}`,
     values: conditions.flatMap(({ values }) => values),

@@ -82,10 +82,10 @@ const MAX_UNITED = 100
  */
 const CLOCK_MAY_STEP_BACK_MS = 60_000
 
-/** The condition that the label begins so, compared in the form of `comparedLabel`. */
-export function labelCondition<Q extends QuotaRow>(quota: RowCodec<Q>, label: string): Condition {
-  const column = quota.column('labelSearch')
-  const { from, to } = rangeOf(label)
+/** The condition that a text, in the form of `storedForSearch`, begins so; compared in that of `comparedLabel`. */
+export function beginsWith<T extends object>(codec: RowCodec<T>, property: keyof T & string, text: string): Condition {
+  const column = codec.column(property)
+  const { from, to } = rangeOf(text)
   return to === undefined
     ? { sql: `${column} >= ?`, values: [from] }
     : { sql: `${column} >= ? AND ${column} < ?`, values: [from, to] }
