@@ -4,30 +4,13 @@ import type { AnyChannel } from '../ledger/rows/channel.js'
 import { nameOf } from '../common/principal-name.js'
 import { formatInstant, timeOrNull } from '../common/instant.js'
 import type { ChangeSetItemRow } from './change-set-item.entity.js'
-import { type ChangeSetRow, type Counts, countsOf, rowsIn } from './change-set.entity.js'
+import { type ChangeSetRow, countsOf, rowsIn } from './change-set.entity.js'
 
 /** The reason why a change set failed, or a row was not applied or reverted. */
 export interface RowProblem {
   readonly code: ErrorCode | 'csv_malformed'
   readonly detail: string
   readonly errors?: readonly FieldError[]
-}
-
-/** A change set, as answered. */
-export interface ChangeSetView {
-  id: number
-  state: string
-  source: string
-  filter: object | null
-  change: object | null
-  actor: string
-  version: number
-  created_at: string
-  applied_at: string | null
-  reverted_at: string | null
-  counts: { rows: number } & Counts
-  /** Present only in state `failed`. */
-  problem?: RowProblem
 }
 
 /** A row of a change set, as answered; the owner follows `quota_id`. */
@@ -46,8 +29,11 @@ export interface ItemView {
 
 const objectOrNull = (json: string | null): object | null => (json === null ? null : (JSON.parse(json) as object))
 
+/** A change set, as answered. */
+export type ChangeSetView = ReturnType<typeof changeSetView>
+
 /** Returns a change set, as answered. */
-export function changeSetView(set: ChangeSetRow): ChangeSetView {
+export function changeSetView(set: ChangeSetRow) {
   return {
     id: set.id,
     state: set.state,
@@ -60,6 +46,7 @@ export function changeSetView(set: ChangeSetRow): ChangeSetView {
     applied_at: timeOrNull(set.appliedAt),
     reverted_at: timeOrNull(set.revertedAt),
     counts: { rows: rowsIn(set), ...countsOf(set) },
+    // Only in state `failed`.
     ...(set.state === 'failed' && set.problem !== null ? { problem: JSON.parse(set.problem) as RowProblem } : {}),
   }
 }
