@@ -9,7 +9,7 @@ import type { Act } from '../rows/act.entity.js'
 import { type Group, groupOwner } from '../rows/group.entity.js'
 import type { LedgerGateRow } from '../rows/ledger-gate.entity.js'
 import type { QuotaRow } from '../rows/quota.entity.js'
-import { type LedgerStore, type LockedOwner, lockedOwners, lockOf, straightJoin } from './ledger-store.js'
+import { groupsIn, type LedgerStore, lockOf, straightJoin } from './ledger-store.js'
 
 /** What an act on groups needs. */
 export interface GroupWanted {
@@ -39,14 +39,14 @@ export class GroupStore<Q extends QuotaRow> {
   async lock(
     transaction: Transaction,
     { ownerIds, skipLocked, exclusive, deduplicationKey, actId }: GroupWanted,
-  ): Promise<{ owners: Map<number, LockedOwner>; gate: LedgerGateRow; acts: Act[] }> {
+  ): Promise<{ owners: Map<number, number | null>; gate: LedgerGateRow; acts: Act[] }> {
     const { dialect } = transaction
     const statements = [exclusive ? this.store.gateRow(dialect, 'FOR UPDATE') : this.store.keptGate(dialect)]
     if (ownerIds.length > 0) statements.unshift(this.store.ownerRows(dialect, ownerIds, lockOf(dialect, skipLocked)))
     const found = await transaction.all(statements)
     const [row] = found.at(-1) ?? []
     if (row === undefined) throw new Error('the row of the ledger gate is missing')
-    const owners = lockedOwners(ownerIds.length === 0 ? [] : (found[0] ?? []))
+    const owners = groupsIn(ownerIds.length === 0 ? [] : (found[0] ?? []))
     const acts = [
       ...(await this.store.actsById(transaction, [actId])),
       ...(deduplicationKey === null ? [] : await this.store.actsByDeduplicationKey(transaction, [deduplicationKey])),
@@ -98,7 +98,7 @@ export class GroupStore<Q extends QuotaRow> {
       [...new Set(counts.map(({ ownerId }) => ownerId))],
       lockOf(dialect, true),
     )
-    const locked = lockedOwners(await transaction.rows(owners.sql, owners.values))
+    const locked = groupsIn(await transaction.rows(owners.sql, owners.values))
     const chains = await this.chainsOf(transaction, [...locked.keys()])
     let written = 0
     for (const quotaOfGroup of quotas) {
@@ -165,9 +165,9 @@ export class GroupStore<Q extends QuotaRow> {
   async groupsOf(transaction: Transaction, ownerIds: readonly number[]): Promise<Map<number, number | null>> {
     if (ownerIds.length === 0) return new Map()
     const { sql, values } = this.store.ownerRows(transaction.dialect, ownerIds, '')
-    const owners = lockedOwners(await transaction.rows(sql, values))
+    const groups = groupsIn(await transaction.rows(sql, values))
     const byDefault = await this.defaultGroup(transaction)
-    return new Map(ownerIds.map((ownerId) => [ownerId, owners.get(ownerId)?.groupId ?? byDefault]))
+    return new Map(ownerIds.map((ownerId) => [ownerId, groups.get(ownerId) ?? byDefault]))
   }
 
   /** The groups of each owner's chain, nearest first; owners in no group are omitted. */

@@ -104,13 +104,6 @@ export interface Wanted {
   readonly quotaIds: readonly number[]
 }
 
-/** An owner's row, locked. */
-export interface LockedOwner {
-  readonly ownerId: number
-  /** The group that it is a member of; null: none. */
-  readonly groupId: number | null
-}
-
 /** The groups that a batch needs; lists without duplicates. */
 export interface WantedGroups {
   /** The groups whose quotas are read, and whose shared counters are locked. */
@@ -136,10 +129,10 @@ export interface FoundGroups<Q> {
 /** The data found. */
 export interface Found<Q> {
   /**
-   * The locked owners. An owner without a row is not locked: another instance may be creating its first quota, which
-   * must not be changed here.
+   * The locked owners, with the groups that they are members of; null: none. An owner without a row is not locked:
+   * another instance may be creating its first quota, which must not be changed here.
    */
-  readonly locked: ReadonlyMap<number, LockedOwner>
+  readonly locked: ReadonlyMap<number, number | null>
   /** The owners' quotas that may be live, including those of unlocked owners, and the named ones, deleted or not. */
   readonly quotas: readonly Q[]
   readonly acts: readonly Act[]
@@ -268,7 +261,7 @@ export class LedgerStore<Q extends QuotaRow> {
       await decoded(this.allocation, allocations),
     )
     return {
-      locked: lockedOwners(owners),
+      locked: groupsIn(owners),
       quotas: [...(await decoded(this.quota, live)), ...(await decoded(this.quota, named))],
       acts: [...(await decoded(this.act, keyed)), ...(await decoded(this.act, own))].map((act) => this.whole(act)),
       operations: [...entries, ...(await this.plainOperations(transaction, operationIds, entries))],
@@ -961,13 +954,9 @@ const NOTHING: Statement = { sql: '', values: [] }
 /** The state of the gate before its row exists. */
 const NO_GATE = { closedTo: '', defaultGroupId: null, chainsVersion: 0 }
 
-/** Owners' rows (`ownerRows`), by id. */
-export function lockedOwners(rows: readonly RawRow[]): Map<number, LockedOwner> {
-  const owners = rows.map((row) => ({
-    ownerId: Number(row['id']),
-    groupId: row['group_id'] == null ? null : Number(row['group_id']),
-  }))
-  return new Map(owners.map((owner) => [owner.ownerId, owner]))
+/** The groups that owners are members of, null for none, by owner; from `ownerRows`. */
+export function groupsIn(rows: readonly RawRow[]): Map<number, number | null> {
+  return new Map(rows.map((row) => [Number(row['id']), row['group_id'] == null ? null : Number(row['group_id'])]))
 }
 
 /** The clause that locks rows, or those of them that are free. On SQLite, a transaction holds the only write lock. */

@@ -718,7 +718,7 @@ export class Engine<Q extends QuotaRow> {
     for (const { ownerId, command } of requests) {
       if (ownerId < 0 || chains.has(ownerId)) continue
       if (!DRAWS.has(command.kind) && !('quotaId' in command && isCount(command.quotaId))) continue
-      const groupId = locked.get(ownerId)?.groupId ?? gate.defaultGroupId
+      const groupId = locked.get(ownerId) ?? gate.defaultGroupId
       // Without a group nothing is remembered.
       if (gate.chainsVersion > 0) this.lastGroupOf.set(ownerId, groupId)
       if (groupId === null) continue

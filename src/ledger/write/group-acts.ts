@@ -12,7 +12,6 @@ import { groupView } from '../store/answers.js'
 import type { GroupCommand, GroupPatch, Outcome, Request } from '../store/command.js'
 import { groupNotFound, versionMismatch } from '../store/errors.js'
 import type { GroupStore } from '../store/group-store.js'
-import type { LockedOwner } from '../store/ledger-store.js'
 import type { WorkingSet } from '../store/working-set.js'
 import { actOf, changeOf } from './judge.js'
 
@@ -37,7 +36,8 @@ export class GroupActs<Q extends QuotaRow> {
     /** Collects the act and the change to write. */
     private readonly workingSet: WorkingSet<Q>,
     private readonly gate: Pick<LedgerGateRow, 'defaultGroupId' | 'chainsVersion'>,
-    private readonly owners: ReadonlyMap<number, LockedOwner>,
+    /** The locked owners, with the groups that they are members of; null: none. */
+    private readonly owners: ReadonlyMap<number, number | null>,
   ) {}
 
   /** @throws ServiceError if the request is refused; nothing is then written */
@@ -129,7 +129,7 @@ export class GroupActs<Q extends QuotaRow> {
   private async members(request: Request, { groupId, action, ownerIds }: Of<'members'>): Promise<Outcome> {
     const group = await this.store.changingGroup(this.transaction, groupId)
     if (group === undefined || group.deletedAt !== null) throw groupNotFound(groupId)
-    const groupNow = (ownerId: number): number | null => this.owners.get(ownerId)?.groupId ?? null
+    const groupNow = (ownerId: number): number | null => this.owners.get(ownerId) ?? null
     const sorted = [...ownerIds].sort((a, b) => a - b)
     const { now } = this.workingSet
     if (action === 'remove') {
