@@ -1,9 +1,9 @@
 import type { CapCount } from '../../domain/cap.js'
 import type { Allocation } from '../../domain/draw-down.js'
 import { shownId, shownOverrides } from '../../domain/follow.js'
-import { type CapMode, endOf, type Per, type QuotaState, remaining, type Status, statusAt } from '../../domain/quota.js'
+import { endOf, type QuotaState, remaining, statusAt } from '../../domain/quota.js'
 import { nextRefill } from '../../domain/refill.js'
-import { type SettingName, type SettingsView, settingsView } from '../../domain/settings.js'
+import { settingsView } from '../../domain/settings.js'
 import { nameOf } from '../../common/principal-name.js'
 import { formatInstant, type Instant, timeOrNull } from '../../common/instant.js'
 import type { Act } from '../rows/act.entity.js'
@@ -15,21 +15,8 @@ import type { OperationKind, OperationRow, OperationState } from '../rows/operat
 import type { QuotaRow } from '../rows/quota.entity.js'
 
 /** A quota in the form of answers (contract, §3); its subjects come between `id` and `quota_type`. */
-export interface QuotaView extends Omit<SettingsView, 'status'> {
+export interface QuotaView extends ReturnType<typeof membersOf> {
   id: number
-  quota_type: number
-  used: number
-  reserved: number
-  remaining: number
-  status: Status
-  cycle_anchor_at: string | null
-  group_id: number | null
-  per: Per | null
-  follows: number | null
-  overrides: SettingName[] | null
-  version: number
-  created_at: string
-  updated_at: string
   /** Present only in a list of deleted quotas. */
   deleted_at?: string
 }
@@ -100,8 +87,13 @@ export function quotaView<Q extends QuotaRow>(channel: Channel<Q>, quota: Q, now
   const subjects: Record<string, unknown> = { id: quota.id }
   for (const { field, property } of channel.subjects) subjects[field] = quota[property]
   subjects[channel.subjects[0].field] = shownOwner(quota.ownerId)
+  return Object.assign(subjects, membersOf(quota, now)) as unknown as QuotaView
+}
+
+/** The members of every quota in answers, without its id and its subjects. */
+function membersOf(quota: QuotaRow, now: Instant) {
   const { total, status: _, expire_at, cycle_unit, cycle_reset_at, ...settings } = settingsView(quota)
-  const members = {
+  return {
     quota_type: quota.quotaType,
     total,
     used: quota.used,
@@ -121,7 +113,6 @@ export function quotaView<Q extends QuotaRow>(channel: Channel<Q>, quota: Q, now
     created_at: formatInstant(quota.createdAt),
     updated_at: formatInstant(quota.updatedAt),
   }
-  return Object.assign(subjects, members) as unknown as QuotaView
 }
 
 /** Is this a hold that is due, whether or not its expiry is recorded? */
@@ -129,44 +120,29 @@ export function isDue(operation: OperationRow, now: Instant): boolean {
   return operation.state === 'reserved' && operation.expiresAt !== null && operation.expiresAt <= now
 }
 
-/** A payer or a cap in a refusal, a check or a summary. */
-export interface LimitView {
-  /** Null for a member's count that its first consume will create. */
-  id: number | null
-  /** The group of the quota; null for the owner's own. */
-  group_id: number | null
-  total: number
-  used: number
-  reserved: number
-  remaining: number
-  /** The next time before its end at which it has more units; null if there is none. */
-  refills_at: string | null
-}
-
-/** A cap in a refusal, a check or a summary. */
-export interface CapView extends LimitView {
-  cap: CapMode
-  quota_type: number
-}
-
 /** Shows a rolled payer, for a refusal. */
-export function limitView(quota: QuotaState): LimitView {
+export function limitView(quota: QuotaState) {
   const { id, groupId, total, used, reserved } = quota
   return {
+    // Null for a member's count that its first consume will create.
     id: shownId(id),
     group_id: groupId,
     total,
     used,
     reserved,
     remaining: remaining(quota),
+    // The next time before its end at which it has more units.
     refills_at: timeOrNull(nextRefill(quota)),
   }
 }
 
+/** A cap in a refusal, a check or a summary. */
+export type CapView = ReturnType<typeof capView>
+
 /** Shows a rolled cap. */
-export function capView(quota: QuotaState): CapView {
+export function capView(quota: QuotaState) {
   const { id, group_id, ...limit } = limitView(quota)
-  return { id, group_id, cap: quota.cap ?? 'enforce', quota_type: quota.quotaType, ...limit }
+  return { id, group_id, cap: quota.cap ?? ('enforce' as const), quota_type: quota.quotaType, ...limit }
 }
 
 /** A payer or a cap, as its owner sees it by a link (contract, §14). */
