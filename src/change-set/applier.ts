@@ -8,7 +8,7 @@ import { nameOf } from '../common/principal-name.js'
 import type { LeasedChangeSet } from './leased-change-set.js'
 import type { ChangeSetItemRow } from './change-set-item.entity.js'
 import type { ItemsWanted } from './change-set-store.js'
-import type { Counts, Outcome } from './change-set.entity.js'
+import type { Outcome } from './change-set.entity.js'
 import { rowProblem } from './change-set.view.js'
 import { outcomeOf, type Dependencies } from './preparer.js'
 
@@ -74,9 +74,10 @@ export class Applier<Q extends QuotaRow> {
 
   /** Writes the new outcomes of rows that had this one. */
   private async write(items: readonly ChangeSetItemRow[], outcome: Outcome): Promise<void> {
-    const counts = this.leased.counts
+    const { counts } = this.leased
     const done = items.filter((item) => item.outcome !== outcome)
-    for (const item of done) move(counts, outcome, item.outcome as Outcome)
+    counts[outcome] -= done.length
+    for (const item of done) counts[item.outcome as Outcome] += 1
     await this.leased.writeRows(done, counts)
   }
 
@@ -250,9 +251,4 @@ function keepOverrides(before: Record<string, unknown>, after: Record<string, un
 
 function versionIn({ body }: Answer): number {
   return (JSON.parse(body) as { version: number }).version
-}
-
-function move(counts: Counts, from: Outcome, to: Outcome): void {
-  counts[from] -= 1
-  counts[to] += 1
 }

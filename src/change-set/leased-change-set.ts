@@ -49,17 +49,17 @@ export class LeasedChangeSet {
 
   /** Removes its first rows. @returns whether there are more */
   async clearStep(): Promise<boolean> {
-    return this.step({}, async (transaction) => this.store.removeItems(transaction, this.set.id))
+    return (await this.step({}, async (transaction) => this.store.removeItems(transaction, this.set.id))) === true
   }
 
   /** Marks the beginning of a step after others had their turns. */
   async begin(): Promise<void> {
-    await this.write({}, undefined, 1)
+    await this.write({}, 1)
   }
 
   /** Lets others have their turns. */
   async pause(): Promise<void> {
-    await this.write({}, undefined, -1)
+    await this.write({}, -1)
   }
 
   /** Renews the lease. */
@@ -74,7 +74,7 @@ export class LeasedChangeSet {
 
   /** Releases the lease before it expires; another instance may continue the work. */
   async giveUp(): Promise<void> {
-    await this.write({ holder: null, heldUntil: null }, undefined, -1)
+    await this.write({ holder: null, heldUntil: null }, -1)
   }
 
   /** Does not count the step in progress, which others have interrupted, and releases the lease if it still has it. */
@@ -95,17 +95,18 @@ export class LeasedChangeSet {
     await this.write({ ...NO_WORK, ...values })
   }
 
-  private async step<T>(values: Partial<ChangeSetRow>, others: (transaction: Transaction) => Promise<T>): Promise<T> {
-    return this.write(this.set.work === 'prepare' ? values : { attempts: 1, ...values }, others)
+  private async step<T>(
+    values: Partial<ChangeSetRow>,
+    others: (transaction: Transaction) => Promise<T>,
+  ): Promise<T | undefined> {
+    return this.write(this.set.work === 'prepare' ? values : { attempts: 1, ...values }, 0, others)
   }
 
   /** @param counted is added to `attempts`, which another instance may have changed */
-  private async write(values: Partial<ChangeSetRow>, others?: undefined, counted?: number): Promise<void>
-  private async write<T>(values: Partial<ChangeSetRow>, others: (transaction: Transaction) => Promise<T>): Promise<T>
   private async write<T>(
     values: Partial<ChangeSetRow>,
-    others?: (transaction: Transaction) => Promise<T>,
     counted = 0,
+    others?: (transaction: Transaction) => Promise<T>,
   ): Promise<T | undefined> {
     const { id, work } = this.set
     const heldUntil = this.clock.now() + LEASE_MS
