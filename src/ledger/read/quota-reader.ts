@@ -7,7 +7,7 @@ import { ServiceError } from '../../common/service-error.js'
 import { available, refusingCaps, type Limits, payable } from '../../domain/cap.js'
 import { inForce } from '../../domain/chain.js'
 import { follow, isFollowed, overridesViolations, unbornCounts } from '../../domain/follow.js'
-import { roll, summarise } from '../../domain/quota.js'
+import { type QuotaState, roll, type Summary, summarise } from '../../domain/quota.js'
 import { Refills } from '../../domain/refill.js'
 import { patchViolations, type Violation, type SettingsPatch } from '../../domain/settings.js'
 import { type Instant, timeOrNull } from '../../common/instant.js'
@@ -192,17 +192,8 @@ export class QuotaReader<Q extends QuotaRow> {
   }
 
   private sums(ownerId: number, owner: RolledOwner<Q>): SummaryView {
-    const { total, used, reserved, remaining: left, quotaCount } = summarise(owner.own, owner.now.at)
-    return {
-      [this.channel.subjects[0].field]: ownerId,
-      group_id: owner.groupId,
-      total,
-      used,
-      reserved,
-      remaining: left,
-      quota_count: quotaCount,
-      available: available(owner.limits),
-    }
+    const sums = sumsView(summarise(owner.own, owner.now.at), owner.limits)
+    return { [this.channel.subjects[0].field]: ownerId, group_id: owner.groupId, ...sums }
   }
 
   /**
@@ -215,10 +206,8 @@ export class QuotaReader<Q extends QuotaRow> {
     const groups = chain.map((groupId) => ofGroups.get(groupId) ?? [])
     for (const quota of groups.flat()) roll(quota, now)
     const own = inForce([groups[0] ?? []], now)
-    const { total, used, reserved, remaining: left, quotaCount } = summarise(own.payers, now)
     const limits = inForce([unbornCounts([], groups, now), ...groups], now)
-    const sums = { total, used, reserved, remaining: left, quota_count: quotaCount, available: available(limits) }
-    return { ...sums, caps: own.caps.map(capView) }
+    return { ...sumsView(summarise(own.payers, now), limits), caps: own.caps.map(capView) }
   }
 
   /**
@@ -462,4 +451,8 @@ export class QuotaReader<Q extends QuotaRow> {
       if (quota !== undefined) follow(count, quota, isInChain, now)
     }
   }
+}
+
+function sumsView({ quotaCount, ...sums }: Summary, limits: Limits<QuotaState>): Omit<SummaryView, 'group_id'> {
+  return { ...sums, quota_count: quotaCount, available: available(limits) }
 }
