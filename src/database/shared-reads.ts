@@ -170,3 +170,13 @@ export class SharedReads<K, V> {
     }
   }
 }
+
+/** Shares reads that find values by their keys; of a key without a value, the result is undefined. */
+export function sharedMap<K, V>(
+  find: (keys: readonly K[]) => Promise<ReadonlyMap<K, V>>,
+): SharedReads<K, V | undefined> {
+  return new SharedReads(async (keys) => {
+    const found = await find(keys)
+    return keys.map((key) => found.get(key))
+  })
+}

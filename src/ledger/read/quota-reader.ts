@@ -1,7 +1,7 @@
 import type { DataSource } from 'typeorm'
 import type { Clock } from '../../common/clock.js'
 import { placeholders } from '../../database/row-codec.js'
-import { SharedReads } from '../../database/shared-reads.js'
+import { sharedMap, SharedReads } from '../../database/shared-reads.js'
 import type { Reads, TransactionRunner } from '../../database/transaction-runner.js'
 import { ServiceError } from '../../common/service-error.js'
 import { available, refusingCaps, type Limits, payable } from '../../domain/cap.js'
@@ -131,13 +131,12 @@ export class QuotaReader<Q extends QuotaRow> {
     const shared = (kind: string): Reads => transactions.readsOf(`(${channel.name} ${kind})`)
     const ones = shared('quotas')
     this.checks = shared('checks')
-    this.one = new SharedReads(async (ids) => {
+    this.one = sharedMap(async (ids) => {
       const quotas = await readQuotas(ones, this.store, this.clock.now(), {
         sql: `SELECT ${quota.columns} FROM ${quota.table} WHERE ${quota.column('id')} IN (${placeholders(ids)})`,
         values: ids,
       })
-      const byId = new Map(quotas.map((row) => [row.id, row]))
-      return ids.map((id) => byId.get(id))
+      return new Map(quotas.map((row) => [row.id, row]))
     })
     this.ofOwner = new SharedReads(async (ownerIds) => this.readOwners(ownerIds))
   }

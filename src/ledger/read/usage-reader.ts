@@ -4,7 +4,7 @@ import type { Instant } from '../../common/instant.js'
 import { TimeSlice } from '../../common/time-slice.js'
 import { bytesToStore, idFromStore } from '../../database/bytes.js'
 import type { Condition, RowCodec, Scalar } from '../../database/row-codec.js'
-import { SharedReads } from '../../database/shared-reads.js'
+import { sharedMap, type SharedReads } from '../../database/shared-reads.js'
 import type { Transaction, TransactionRunner } from '../../database/transaction-runner.js'
 import { isFollowed } from '../../domain/follow.js'
 import { firstIdAt } from '../rows/act-id.js'
@@ -125,15 +125,11 @@ export class UsageReader<Q extends QuotaRow> {
   ) {
     this.store = new LedgerStore(dataSource, channel)
     const ones = transactions.readsOf(`(${channel.name} operations)`)
-    this.one = new SharedReads(async (ids) => {
+    this.one = sharedMap(async (ids) => {
       const entries = await ones.read((transaction) => this.entries(transaction, ids))
-      const byId = new Map(entries.map((entry) => [entry.row.id, entry]))
-      return ids.map((id) => byId.get(id))
+      return new Map(entries.map((entry) => [entry.row.id, entry]))
     })
-    this.maker = new SharedReads(async (ids) => {
-      const makers = await ones.read((transaction) => this.store.makersOf(transaction, ids))
-      return ids.map((id) => makers.get(id))
-    })
+    this.maker = sharedMap((ids) => ones.read((transaction) => this.store.makersOf(transaction, ids)))
   }
 
   /** One operation. @throws ServiceError operation_not_found */

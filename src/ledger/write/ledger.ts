@@ -1,8 +1,8 @@
 import type { BeforeApplicationShutdown } from '@nestjs/common'
 import type { DataSource } from 'typeorm'
 import type { Clock } from '../../common/clock.js'
-import { SharedReads } from '../../database/shared-reads.js'
-import type { Reads, Transaction, TransactionRunner } from '../../database/transaction-runner.js'
+import { sharedMap, type SharedReads } from '../../database/shared-reads.js'
+import type { TransactionRunner } from '../../database/transaction-runner.js'
 import { ServiceError } from '../../common/service-error.js'
 import type { GroupPlace, NewSettings, SettingsPatch } from '../../domain/settings.js'
 import type { Instant } from '../../common/instant.js'
@@ -89,11 +89,10 @@ export class Ledger<Q extends QuotaRow> implements BeforeApplicationShutdown {
     // The owner and the maker of a quota or an operation never change, so they may be read without locks. The owner
     // determines which lock to take.
     const reads = transactions.readsOf(`(${channel.name} owners)`)
-    this.ownerOfQuota = readsOfMap(reads, async (transaction, ids) => this.store.ownersOfQuotas(transaction, ids))
-    this.ownerOfOperation = readsOfMap(reads, async (transaction, ids) =>
-      this.store.ownersOfOperations(transaction, ids),
-    )
-    this.makerOfOperation = readsOfMap(reads, async (transaction, ids) => this.store.makersOf(transaction, ids))
+    const { store } = this
+    this.ownerOfQuota = sharedMap((ids) => reads.read((transaction) => store.ownersOfQuotas(transaction, ids)))
+    this.ownerOfOperation = sharedMap((ids) => reads.read((transaction) => store.ownersOfOperations(transaction, ids)))
+    this.makerOfOperation = sharedMap((ids) => reads.read((transaction) => store.makersOf(transaction, ids)))
   }
 
   /**
@@ -380,14 +379,4 @@ export class Ledger<Q extends QuotaRow> implements BeforeApplicationShutdown {
 /** The service as the caller of its own requests. @param name in brackets, as no principal's is */
 function serviceItself(name: string): Caller {
   return { name, id: name, requestId: name, ownOnly: false }
-}
-
-function readsOfMap<K extends string | number, V>(
-  reads: Reads,
-  find: (transaction: Transaction, ids: readonly K[]) => Promise<ReadonlyMap<K, V>>,
-): SharedReads<K, V | undefined> {
-  return new SharedReads(async (ids) => {
-    const found = await reads.read((transaction) => find(transaction, ids))
-    return ids.map((id) => found.get(id))
-  })
 }
