@@ -232,6 +232,7 @@ export class GroupStore<Q extends QuotaRow> {
   /** What keeps a group from being deleted, for people; empty if nothing does. */
   async contentsOf(transaction: Transaction, groupId: number, now: Instant): Promise<string[]> {
     const { owner, quota } = this.store
+    const live = this.store.live(now)
     const members = await transaction.rows(
       `SELECT 1 AS one FROM ${owner.readBy(transaction.dialect, ['groupId', 'ownerId'])} WHERE ${owner.column('groupId')} = ? LIMIT 1`,
       [groupId],
@@ -239,9 +240,8 @@ export class GroupStore<Q extends QuotaRow> {
     const children = await transaction.rows(`${this.liveChildren(transaction.dialect, [groupId])} LIMIT 1`, [groupId])
     const quotas = await transaction.rows(
       `SELECT 1 AS one FROM ${quota.readBy(transaction.dialect, ['ownerId', 'deletedAt', 'state', 'id'])} WHERE ${quota.column('ownerId')} = ? ` +
-        `AND ${quota.column('deletedAt')} IS NULL AND ${quota.column('state')} IN ('active', 'disabled') ` +
-        `AND (${quota.column('expireAt')} IS NULL OR ${quota.column('expireAt')} > ?) LIMIT 1`,
-      [groupOwner(groupId), quota.bind('expireAt', now)],
+        `AND ${live.sql} LIMIT 1`,
+      [groupOwner(groupId), ...live.values],
     )
     const kept = { members, 'child groups': children, quotas }
     return Object.entries(kept).flatMap(([name, rows]) => (rows.length > 0 ? [name] : []))
