@@ -372,6 +372,16 @@ export class LedgerStore<Q extends QuotaRow> {
     )
   }
 
+  /** Ends the links of an owner, which has a row. */
+  async revokeLinks(transaction: Transaction, ownerId: number): Promise<void> {
+    const { owner } = this
+    const generation = owner.column('linkGeneration')
+    await transaction.later(
+      `UPDATE ${owner.table} SET ${generation} = ${generation} + 1 WHERE ${owner.column('ownerId')} = ?`,
+      [ownerId],
+    )
+  }
+
   /** The owners' quotas that may be live, and the named ones, deleted or not; nothing is locked. */
   async quotasOf(
     transaction: Transaction,

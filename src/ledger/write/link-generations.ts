@@ -38,14 +38,9 @@ export class LinkGenerations<Q extends QuotaRow> {
 
   /** Ends all links of an owner, known or not. A rerun may count twice, before anyone knows of the first time. */
   async revoke(ownerId: number): Promise<void> {
-    const { owner } = this.store
-    const generation = owner.column('linkGeneration')
     await this.transactions.write(async (transaction) => {
       await this.store.ensureOwners(transaction, [ownerId])
-      await transaction.execute(
-        `UPDATE ${owner.table} SET ${generation} = ${generation} + 1 WHERE ${owner.column('ownerId')} = ?`,
-        [ownerId],
-      )
+      await this.store.revokeLinks(transaction, ownerId)
     })
   }
 }

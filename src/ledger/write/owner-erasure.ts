@@ -105,7 +105,7 @@ export class OwnerErasure<Q extends QuotaRow> {
    */
   private async begin(isFirst: boolean): Promise<ErasureStep & { at: Instant }> {
     const { store, ownerId } = this
-    const { quota, owner } = store
+    const { quota } = store
     let id = this.ids.next()
     let attempt: (ErasureStep & { at: Instant }) | undefined
     return this.transactions.write(async (transaction) => {
@@ -150,12 +150,7 @@ export class OwnerErasure<Q extends QuotaRow> {
           [quota.bind('updatedAt', at), ...ids],
         )
       }
-      const generation = owner.column('linkGeneration')
-      if (isFirst)
-        await transaction.later(
-          `UPDATE ${owner.table} SET ${generation} = ${generation} + 1 WHERE ${owner.column('ownerId')} = ?`,
-          [ownerId],
-        )
+      if (isFirst) await store.revokeLinks(transaction, ownerId)
       await store.touchOwners(transaction, [ownerId])
       return (attempt = { what: 'labels', read: ids.length, erased: ids.length, at })
     })
