@@ -156,7 +156,9 @@ export class RefusalCounter<Q extends QuotaRow> {
 /** Merges two counts of one owner, code and hour. */
 function merged(one: Count, other: Count): Count {
   return {
-    ...one,
+    hour: one.hour,
+    ownerId: one.ownerId,
+    code: one.code,
     count: one.count + other.count,
     // The number of attempts has no limit, so the sum stops at the largest exact JSON number.
     requested: Math.min(one.requested + other.requested, Number.MAX_SAFE_INTEGER),
