@@ -111,6 +111,28 @@ onEveryStore('work on change sets', (kind) => {
     expect(await query(`SELECT set_id FROM mail_change_set_item WHERE set_id = ${id}`)).toEqual([])
   })
 
+  it('change nothing after the lease on their change set, but answer again what has taken effect', async () => {
+    const ledger = ledgerOf(app, MAIL_API)
+    const suite = changeSetSuite(MAIL_API, () => app)
+    const owner = fresh()
+    const quota = await suite.made(suite.total(owner))
+    const actor = { name: 'admin', id: 'admin', requestId: 'late' }
+    const reset = async (key: string, heldUntil: number) =>
+      ledger.inBackground(
+        actor,
+        { id: 1, heldUntil },
+        owner,
+        { kind: 'reset', quotaId: quota.id, version: undefined },
+        key,
+      )
+    const key = String(fresh()).padStart(32, '0')
+    const late = app.clock.now() - 1
+    await expect(reset(key, late)).rejects.toMatchObject({ code: 'unavailable', reason: 'lease_over' })
+    const first = await reset(key, late + 1_000)
+    expect(first.replayed).toBe(false)
+    expect(await reset(key, late)).toEqual({ ...first, replayed: true })
+  })
+
   describe('whose step fails three times', () => {
     const suite = changeSetSuite(MAIL_API, () => app)
     const setAside = async () => {

@@ -212,11 +212,11 @@ export class Applier<Q extends QuotaRow> {
     items: readonly ChangeSetItemRow[],
     commandFor: (item: ChangeSetItemRow) => Command,
   ): Promise<[ChangeSetItemRow, Answer | ServiceError][]> {
-    const { id: setId } = this.leased.set
+    const { set } = this.leased
     const settled = await Promise.allSettled(
       items.map(async (item) => {
-        const key = deduplicationKeyForRow(step, setId, item.row)
-        return this.dependencies.ledger.inBackground(this.actor, setId, item.ownerId ?? 0, commandFor(item), key)
+        const key = deduplicationKeyForRow(step, set.id, item.row)
+        return this.dependencies.ledger.inBackground(this.actor, set, item.ownerId ?? 0, commandFor(item), key)
       }),
     )
     const results: [ChangeSetItemRow, Answer | ServiceError][] = []

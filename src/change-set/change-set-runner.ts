@@ -238,7 +238,11 @@ export class ChangeSetRunner<Q extends QuotaRow> {
   /** Ends the work on a change set that has failed too often, so that no instance meets it again. */
   private async setAside(leased: LeasedChangeSet, cause: unknown): Promise<void> {
     const { id, work } = leased.set
-    const detail = `Its ${WORK[work ?? 'clear']} failed ${MAX_FAILURES} times in a row; the log of the service has the cause.`
+    const name = WORK[work ?? 'clear']
+    const detail =
+      cause instanceof Error
+        ? `Its ${name} failed ${MAX_FAILURES} times in a row; the log of the service has the cause.`
+        : `Its ${name} was begun ${MAX_FAILURES} times, and each time its process ended, or did not go on.`
     const problem = storedJson({ code: 'internal_error', detail } satisfies RowProblem)
     try {
       // Unless that has ended the process, too.
@@ -254,9 +258,7 @@ export class ChangeSetRunner<Q extends QuotaRow> {
       throw error
     }
     const reason = cause instanceof Error ? (cause.stack ?? String(cause)) : String(cause)
-    this.logger.error(
-      `change set ${id} is set aside: its ${WORK[work ?? 'clear']} failed ${MAX_FAILURES} times: ${reason}`,
-    )
+    this.logger.error(`change set ${id} is set aside: its ${name} failed ${MAX_FAILURES} times: ${reason}`)
     this.onSetAside?.()
     this.wake()
   }

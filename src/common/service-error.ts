@@ -54,6 +54,8 @@ export type UnavailableReason =
   | 'caller_gone'
   /** Another transaction keeps the owner locked. */
   | 'owner_locked'
+  /** A row of a change set comes after the instance's lease on it, as of a process that was suspended. */
+  | 'lease_over'
   /** The totals from which a series is read are behind. */
   | 'totals_behind'
   /** The request waited too long for its turn at the database, behind others of the same principal. */
@@ -85,6 +87,7 @@ const UNAVAILABLE: Readonly<Record<UnavailableReason, string>> = {
   queue_full: `Too many requests are waiting. ${AGAIN}`,
   caller_gone: 'The caller closed the connection.',
   owner_locked: `Another transaction keeps this owner locked. ${AGAIN}`,
+  lease_over: 'Another instance works on the change set.',
   totals_behind: 'The totals of usage are being built from the ledger. Try again later.',
   database_turn: `The request waited too long for the database, behind others of this caller. ${AGAIN}`,
   provider_away: 'The identity provider cannot be reached, and the token names an unknown key.',

@@ -99,8 +99,15 @@ export interface Request {
   /** The deduplication key; see ActRow. */
   readonly deduplicationKey: string | null
   /** The change set that submits it; absent for callers. */
-  readonly changeSetId?: number
+  readonly changeSet?: WorkedOn
   readonly command: Command
+}
+
+/** A change set that this instance works on. */
+export interface WorkedOn {
+  readonly id: number
+  /** The end of the lease, which is renewed: after it, no row takes effect. */
+  readonly heldUntil: Instant | null
 }
 
 /** The answer to a request that took effect. */

@@ -672,6 +672,7 @@ export class Engine<Q extends QuotaRow> {
       try {
         const { ownerId } = request
         if (unwanted.has(ownerId) && !locked.has(ownerId)) throw tooManyNewOwners(this.newOwnersPerHour)
+        if (isLate(request, workingSet)) throw new Unavailable('lease_over')
         const verdict = judge.decide(request)
         // Nobody has seen this owner: it draws on the default group, and its operation needs its lock.
         if (!locked.has(ownerId) && chains.has(ownerId)) unseen.set(ownerId, request.callerId)
@@ -950,6 +951,12 @@ function tooManyNewOwners(most: number): ServiceError {
     `A principal brings in at most ${most} owners in an hour through the default group. ` +
     'Check the number of this owner, or try again later.'
   return new ServiceError('too_many_new_owners', detail)
+}
+
+/** Is it a row of a change set whose lease is over? Another instance works on it, or an erasure has changed it. */
+function isLate<Q extends QuotaRow>(request: Request, workingSet: WorkingSet<Q>): boolean {
+  const { changeSet } = request
+  return changeSet !== undefined && workingSet.now > (changeSet.heldUntil ?? 0) && !workingSet.hasActOf(request)
 }
 
 /** The commands that draw on the chain of their owner, or answer what is left over it. */

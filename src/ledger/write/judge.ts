@@ -451,7 +451,7 @@ export class Judge<Q extends QuotaRow> {
  * @throws ServiceError if the key belongs to another request
  */
 export function replayOf<Q extends QuotaRow>(workingSet: WorkingSet<Q>, request: Request): Outcome | undefined {
-  const { id, ownerId, deduplicationKey, changeSetId, command } = request
+  const { id, ownerId, deduplicationKey, changeSet, command } = request
   const act =
     workingSet.actById(id) ??
     (deduplicationKey === null ? undefined : workingSet.actByDeduplicationKey(deduplicationKey))
@@ -460,7 +460,7 @@ export function replayOf<Q extends QuotaRow>(workingSet: WorkingSet<Q>, request:
   if (act.id === id) return { body: act.answer, replayed: false, subject, ...observedIn(act) }
   // The key of a change set's row names the row, whose texts an erasure may have changed, as it may those of the act.
   const same =
-    (changeSetId !== undefined || act.requestHash === hashRequest(command, ownerId)) &&
+    (changeSet !== undefined || act.requestHash === hashRequest(command, ownerId)) &&
     (amountOf(command) ?? act.defaultAmount) === act.amount
   if (same) return { body: act.answer, replayed: true, subject }
   if (command.kind === 'commit' || command.kind === 'release')
@@ -500,7 +500,7 @@ export function actOf(
 
 /** The change record of a request. */
 export function changeOf(
-  { caller, requestId, changeSetId }: Request,
+  { caller, requestId, changeSet }: Request,
   of: Pick<ChangeRow, 'quotaId' | 'groupId'> & { ownerId: number },
   action: ChangeAction,
   at: Instant,
@@ -515,7 +515,7 @@ export function changeOf(
     at,
     before: storedJson(before),
     after: storedJson(after),
-    changeSetId: changeSetId ?? null,
+    changeSetId: changeSet?.id ?? null,
   }
 }
 

@@ -18,6 +18,7 @@ import {
   type GroupPatch,
   type Outcome,
   type Request,
+  type WorkedOn,
 } from '../store/command.js'
 import { keyReused, operationNotFound, quotaNotFound } from '../store/errors.js'
 import { LedgerStore } from '../store/ledger-store.js'
@@ -226,18 +227,19 @@ export class Ledger<Q extends QuotaRow> implements BeforeApplicationShutdown {
   /**
    * Applies a row of a change set, once for any number of calls, in the background.
    * @param actor the principal that had the change set applied or reverted
+   * @param changeSet whoever ends the lease on it need only wait until it would have expired
    * @param deduplicationKey identifies this row and step
    */
   async inBackground(
     actor: Sender,
-    changeSetId: number,
+    changeSet: WorkedOn,
     ownerId: number,
     command: Command,
     deduplicationKey: string,
   ): Promise<Outcome> {
     this.transactions.requireWrites()
     const request = this.request(actor, ownerId, command, null)
-    return this.engine.submitInBackground({ ...request, deduplicationKey, changeSetId })
+    return this.engine.submitInBackground({ ...request, deduplicationKey, changeSet })
   }
 
   /** All later ids are greater than this instant; see `IdSource`. */
