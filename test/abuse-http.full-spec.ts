@@ -39,12 +39,6 @@ describe('abuse of HTTP', () => {
     for (const one of open.splice(0)) one.destroy()
   })
 
-  afterAll(async () => {
-    await instance.terminate()
-    client.close()
-    await store.drop()
-  })
-
   const raw = async (bytes?: string | Buffer): Promise<RawClient> => {
     const one = await RawClient.open(port)
     open.push(one)
@@ -438,7 +432,6 @@ describe('abuse of HTTP', () => {
     })
 
     afterAll(async () => {
-      await other.terminate()
       port = Number(new URL(instance.url).port)
     })
 

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { beforeAll, describe, expect, it } from '@jest/globals'
 import { hashOf, newToken } from '../src/auth/token.js'
 import { figure, SCALE } from './support/figures.js'
 import { guard } from './support/guard.js'
@@ -56,12 +56,6 @@ onOneStore('under a flood', (kind) => {
     store = await kind.open()
     client = new HttpClient()
     instance = await Instance.start(store.url, client, { MAX_CONNECTIONS: '500' })
-  })
-
-  afterAll(async () => {
-    await instance.terminate()
-    client.close()
-    await store.drop()
   })
 
   /**

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { beforeAll, describe, expect, it } from '@jest/globals'
 import { figure } from './support/figures.js'
 import { HttpClient } from './support/http-client.js'
 import { ADMIN, Instance, OTHER } from './support/instance.js'
@@ -61,12 +61,6 @@ describe('requests that the parser rejects', () => {
     store = await STORES[0]!.open()
     client = new HttpClient()
     instance = await Instance.start(store.url, client)
-  })
-
-  afterAll(async () => {
-    await instance.terminate()
-    client.close()
-    await store.drop()
   })
 
   /** Sends bytes in one packet or two, and ends the connection by FIN, by a reset, or when the service does. */

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { beforeAll, describe, expect, it } from '@jest/globals'
 import { Controller, Get, Module } from '@nestjs/common'
 import type { Response } from 'supertest'
 import { ClosedTo, UsageAuth } from '../src/auth/access.decorator.js'
@@ -13,7 +13,7 @@ import { RouteTable } from '../src/http/route-table.js'
 import { type As, AUTH_TOKENS, NARROWED, TestApp, TOKENS } from './support/app.js'
 import { MAIL_API, SMS_API } from './support/channel-api.js'
 import { bodyOf, fresh, refusal, START } from './support/quota-api.js'
-import { onEveryStore, type Store } from './support/store.js'
+import { onEveryStore } from './support/store.js'
 
 /** Whom a rule lets pass, of everybody who may knock. */
 const MAY = {
@@ -183,7 +183,6 @@ class ScratchController {
 class ScratchModule {}
 
 onEveryStore('access', (kind) => {
-  let store: Store
   let app: TestApp
   let open: TestApp
   /** A second good token of the principal `service`, as in a rotation. */
@@ -191,21 +190,14 @@ onEveryStore('access', (kind) => {
   const nobody = newToken('admin')
 
   beforeAll(async () => {
-    store = await kind.open()
-    app = await TestApp.start(store, {
+    app = await TestApp.on(kind, {
       env: {
         LINK_SECRET: randomBytes(24).toString('base64'),
         AUTH_TOKENS: `${AUTH_TOKENS},service:service:${hashOf(rotated).toString('hex')}`,
       },
       imports: [ScratchModule],
     })
-    open = await TestApp.start(store, { env: { DOCS_PUBLIC: 'true', METRICS_PUBLIC: 'true' } })
-  })
-
-  afterAll(async () => {
-    await open.stop()
-    await app.stop()
-    await store.drop()
+    open = await TestApp.start(app.store, { env: { DOCS_PUBLIC: 'true', METRICS_PUBLIC: 'true' } })
   })
 
   const withToken = (method: string, path: string, token: string, body?: object): Promise<Response> =>
@@ -319,7 +311,7 @@ onEveryStore('access', (kind) => {
   )
 
   it('to the API document is open while the service makes its own tokens, in no production', async () => {
-    const trial = await TestApp.start(store, { env: { NODE_ENV: 'development', AUTH_TOKENS: '' } })
+    const trial = await TestApp.start(app.store, { env: { NODE_ENV: 'development', AUTH_TOKENS: '' } })
     try {
       for (const path of ['/docs', '/docs/initializer.js', '/openapi.json']) {
         expect((await trial.get(path, { as: undefined })).status).toBe(200)

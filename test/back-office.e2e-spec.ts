@@ -1,26 +1,19 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals'
+import { afterEach, beforeAll, describe, expect, it } from '@jest/globals'
 import { type As, TestApp } from './support/app.js'
 import { backOfficeContract } from './support/back-office.contract.js'
 import { START, stopSweepers } from './support/quota-api.js'
-import { forEveryChannel, type Store } from './support/store.js'
+import { forEveryChannel } from './support/store.js'
 
 forEveryChannel('the back office', (kind, channels) => {
-  let store: Store
   let app: TestApp
 
   beforeAll(async () => {
-    store = await kind.open()
-    app = await TestApp.start(store)
+    app = await TestApp.on(kind)
     await stopSweepers(app)
   })
 
   afterEach(() => {
     app.clock.set(START)
-  })
-
-  afterAll(async () => {
-    await app.stop()
-    await store.drop()
   })
 
   describe('the principal of the token', () => {

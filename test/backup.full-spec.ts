@@ -1,8 +1,7 @@
 import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, readFileSync, statSync } from 'node:fs'
-import { mkdir, mkdtemp, readdir, readFile, rm, stat, utimes, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { mkdir, readdir, readFile, rm, stat, utimes, writeFile } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
@@ -12,6 +11,7 @@ import { createConnection, type RowDataPacket } from 'mysql2/promise'
 import { runNode } from './support/command.js'
 import { HttpClient } from './support/http-client.js'
 import { Instance } from './support/instance.js'
+import { temporaryFolder } from './support/opened.js'
 import { onEveryStore, type Store } from './support/store.js'
 
 // Processes one after the other, on a machine that may be busy.
@@ -27,13 +27,8 @@ let client: HttpClient
 const at = (name: string): string => join(folder, name)
 
 beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'quota-backup-'))
+  folder = temporaryFolder('quota-backup-')
   client = new HttpClient()
-})
-
-afterEach(async () => {
-  client.close()
-  await rm(folder, { recursive: true, force: true })
 })
 
 describe('the backup command', () => {

@@ -1,6 +1,6 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { beforeAll, describe, expect, it } from '@jest/globals'
 import { TestApp } from './support/app.js'
-import { forSharedRules, type Store } from './support/store.js'
+import { forSharedRules } from './support/store.js'
 import { fresh, tally, times, totalQuota, type Wire } from './support/wire.js'
 
 interface Result {
@@ -10,18 +10,11 @@ interface Result {
 }
 
 forSharedRules('a batch', (kind, channels) => {
-  let store: Store
   let app: TestApp
   let owner = 0
 
   beforeAll(async () => {
-    store = await kind.open()
-    app = await TestApp.start(store)
-  })
-
-  afterAll(async () => {
-    await app.stop()
-    await store.drop()
+    app = await TestApp.on(kind)
   })
 
   async function made(wire: Wire, total = 1_000): Promise<number> {

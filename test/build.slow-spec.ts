@@ -1,12 +1,12 @@
 import { execFile } from 'node:child_process'
 import { existsSync, readdirSync } from 'node:fs'
-import { cp, mkdir, mkdtemp, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { cp, mkdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
-import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals'
+import { beforeAll, describe, expect, it, jest } from '@jest/globals'
 import { type Ended, runNode } from './support/command.js'
+import { temporaryFolder } from './support/opened.js'
 
 // Processes one after the other, on a machine that may be busy.
 jest.setTimeout(120_000)
@@ -26,7 +26,7 @@ async function inodeOf(path: string): Promise<number> {
 }
 
 beforeAll(async () => {
-  project = await mkdtemp(join(tmpdir(), 'quota-build-'))
+  project = temporaryFolder('quota-build-')
   await mkdir(at('src'))
   await mkdir(at('client/src'), { recursive: true })
   const client = ['package.json', 'tsconfig.json', 'tsconfig.build.json'].map((file) => `client/${file}`)
@@ -37,10 +37,6 @@ beforeAll(async () => {
   await writeFile(at('src/main.ts'), 'export const answer = 1\n')
   await writeFile(at('client/src/index.ts'), "/** Says so. */\nexport { said } from './said.js'\n")
   await writeFile(at('client/src/said.ts'), '/** In words. */\nexport const said = 1\n')
-})
-
-afterAll(async () => {
-  await rm(project, { recursive: true, force: true })
 })
 
 describe('a build', () => {

@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
+import { afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
 import { DataSource } from 'typeorm'
 import { channelToken } from '../src/channel-api/ledger.module.js'
 import { FOLD_LAG_MS } from '../src/ledger/rows/act-id.js'
@@ -11,7 +11,7 @@ import { audit } from './support/audit.js'
 import { MAIL_API } from './support/channel-api.js'
 import { readable, stored } from './support/ids.js'
 import { type Body, bodyOf, fresh, ledgerOf, stopSweepers, sweeperOf } from './support/quota-api.js'
-import { onEveryStore, type Store } from './support/store.js'
+import { onEveryStore } from './support/store.js'
 import { mailVerifierOf, outcomesOf } from './support/verify.js'
 
 const MINUTE = 60
@@ -21,23 +21,16 @@ const DAY = 86_400
 const LAG = (FOLD_LAG_MS + LAZY_MS) / 1000 + 1
 
 onEveryStore('the books of caps', (kind) => {
-  let store: Store
   let app: TestApp
   let owner: number
   let upkeep: Upkeep<never>
 
   beforeAll(async () => {
-    store = await kind.open()
-    app = await TestApp.start(store)
+    app = await TestApp.on(kind)
     upkeep = app.app.get<Upkeep<never>>(channelToken(MAIL, Upkeep))
     // Adding up is done here, step by step; and what is damaged is not swept while it is looked at.
     await stopSweepers(app)
     await upkeep.onModuleDestroy()
-  })
-
-  afterAll(async () => {
-    await app.stop()
-    await store.drop()
   })
 
   beforeEach(() => {
@@ -379,7 +372,7 @@ onEveryStore('the books of caps', (kind) => {
     // The first day's acts go while they still count in windows of 31 days.
     app.clock.pass(20.5 * DAY)
     await fold()
-    const keeper = await TestApp.start(store, { clock: app.clock, env: { RETENTION_DAYS: '30' } })
+    const keeper = await TestApp.start(app.store, { clock: app.clock, env: { RETENTION_DAYS: '30' } })
     await keeper.app.get<Upkeep<never>>(channelToken(MAIL, Upkeep)).round()
     await keeper.stop()
     expect(bodyOf(200, await app.get(`${MAIL_API.usage}?account_id=${owner}`)).items).toHaveLength(1)

@@ -1,12 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { beforeAll, describe, expect, it } from '@jest/globals'
 import { TestApp } from './support/app.js'
 import { audit } from './support/audit.js'
 import { HAS_SERVER, TestDatabase } from './support/database.js'
 import { figure, SCALE } from './support/figures.js'
 import { type Answer, HttpClient } from './support/http-client.js'
 import { Instance } from './support/instance.js'
-import { onEveryStore, type Store } from './support/store.js'
+import { onEveryStore } from './support/store.js'
 import { bodyOf, fresh, MAIL, owners, times, totalQuota } from './support/wire.js'
 import { verified } from './support/verify.js'
 
@@ -71,17 +71,10 @@ async function used(get: (path: string) => Promise<Answer>, ids: readonly number
 }
 
 onEveryStore('64 callers against three caps and two payers', (kind) => {
-  let store: Store
   let app: TestApp
 
   beforeAll(async () => {
-    store = await kind.open()
-    app = await TestApp.start(store)
-  })
-
-  afterAll(async () => {
-    await app.stop()
-    await store.drop()
+    app = await TestApp.on(kind)
   })
 
   it(
@@ -111,11 +104,6 @@ onServer('caps on two instances', () => {
   beforeAll(async () => {
     database = await TestDatabase.open()
     client = new HttpClient()
-  })
-
-  afterAll(async () => {
-    client.close()
-    await database.drop()
   })
 
   it(

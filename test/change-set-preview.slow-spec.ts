@@ -1,11 +1,11 @@
-import { afterAll, beforeAll, expect, it } from '@jest/globals'
+import { beforeAll, expect, it } from '@jest/globals'
 import fc from 'fast-check'
 import { TestApp } from './support/app.js'
 import { changeSetSuite } from './support/change-set/suite.js'
 import { MAIL_API as api } from './support/channel-api.js'
 import { figure, SCALE } from './support/figures.js'
 import { type Body, fresh, stopSweepers } from './support/quota-api.js'
-import { onEveryStore, type Store } from './support/store.js'
+import { onEveryStore } from './support/store.js'
 
 /** RELIABILITY_SCALE=10 makes 20,000 of it. */
 const ROWS = Math.round(2_000 * SCALE)
@@ -56,19 +56,12 @@ const about = (count: number) =>
   )
 
 onEveryStore(`a preview of ${ROWS} random rows`, (kind) => {
-  let store: Store
   let app: TestApp
   const suite = changeSetSuite(api, () => app)
 
   beforeAll(async () => {
-    store = await kind.open()
-    app = await TestApp.start(store)
+    app = await TestApp.on(kind)
     await stopSweepers(app)
-  })
-
-  afterAll(async () => {
-    await app.stop()
-    await store.drop()
   })
 
   const allRows = async (id: number): Promise<Body[]> => {

@@ -1,5 +1,4 @@
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { pathToFileURL } from 'node:url'
@@ -10,6 +9,7 @@ import { HAS_SERVER, TestDatabase } from './support/database.js'
 import { figure, SCALE } from './support/figures.js'
 import { type Answer, HttpClient, NoAnswer } from './support/http-client.js'
 import { ADMIN, Instance, OTHER } from './support/instance.js'
+import { temporaryFolder } from './support/opened.js'
 import { inTime } from './support/pace.js'
 import { verified } from './support/verify.js'
 import { bodyOf, fresh, MAIL, owners, times } from './support/wire.js'
@@ -57,7 +57,7 @@ onServer('change sets while resets pass and instances are killed', () => {
   const at = (ms: number) => new Date(Date.now() + shiftMs + ms).toISOString()
 
   beforeAll(async () => {
-    directory = await mkdtemp(join(tmpdir(), 'quota-turns-'))
+    directory = temporaryFolder('quota-turns-')
     database = await TestDatabase.open()
     client = new HttpClient()
     await shift(0)
@@ -75,9 +75,6 @@ onServer('change sets while resets pass and instances are killed', () => {
 
   afterAll(async () => {
     await Promise.all(instances.map(async (instance) => instance.terminate()))
-    client.close()
-    await database.drop()
-    await rm(directory, { recursive: true, force: true })
   }, PATIENCE_MS)
 
   /** Asks any instance until one answers. */
@@ -249,12 +246,6 @@ onServer('a change set that ends each process that works on it', () => {
     client = new HttpClient()
     const env = { NODE_OPTIONS: importing('lethal-text.mjs'), LETHAL_TEXT: LETHAL }
     instance = await Instance.start(database.url, client, env)
-  }, PATIENCE_MS)
-
-  afterAll(async () => {
-    await instance.terminate()
-    client.close()
-    await database.drop()
   }, PATIENCE_MS)
 
   it(

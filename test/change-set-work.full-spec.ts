@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { type IncomingMessage, request } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals'
+import { afterEach, beforeAll, describe, expect, it } from '@jest/globals'
 import type { Caller } from '../src/auth/caller.decorator.js'
 import { ChangeSetService } from '../src/change-set/change-set.service.js'
 import { firstIdAt } from '../src/ledger/rows/act-id.js'
@@ -14,15 +14,13 @@ import { MAIL_API } from './support/channel-api.js'
 import { changeSetSuite } from './support/change-set/suite.js'
 import { bodyOf, fresh, ledgerOf, refusal, removeOldChangeSets, START, stopSweepers } from './support/quota-api.js'
 import { DAY } from './support/quota/suite.js'
-import { onEveryStore, type Store } from './support/store.js'
+import { onEveryStore } from './support/store.js'
 
 onEveryStore('work on change sets', (kind) => {
-  let store: Store
   let app: TestApp
 
   beforeAll(async () => {
-    store = await kind.open()
-    app = await TestApp.start(store, {
+    app = await TestApp.on(kind, {
       // Two files of a caller may arrive at the same time, as they may at two instances.
       env: { AUTH_TOKENS: authTokens({ 'mail-service': 'admin+mail' }), PRINCIPAL_BODY_BYTES: '500000' },
     })
@@ -31,11 +29,6 @@ onEveryStore('work on change sets', (kind) => {
 
   afterEach(() => {
     app.clock.set(START)
-  })
-
-  afterAll(async () => {
-    await app.stop()
-    await store.drop()
   })
 
   const query = async (sql: string): Promise<Record<string, unknown>[]> => app.app.get(DataSource).query(sql)
@@ -272,7 +265,7 @@ onEveryStore('work on change sets', (kind) => {
       const { id: quotaId } = await suite.made(suite.total(owner))
       const set = await suite.madeSet({ account_id: owner }, { update: { total: { add: 1 } } })
       // Not of the service, whose sessions keep no transaction open.
-      const other = await createConnection(store.url.replace(/^\w+:/, 'mysql:'))
+      const other = await createConnection(app.store.url.replace(/^\w+:/, 'mysql:'))
       await other.query('SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED')
       await other.query('START TRANSACTION')
       await other.query(`SELECT id FROM mail_quota WHERE id = ${quotaId} FOR UPDATE`)
@@ -378,7 +371,7 @@ onEveryStore('work on change sets', (kind) => {
   })
 
   it('have their keys to themselves at every instance', async () => {
-    const other = await TestApp.start(store)
+    const other = await TestApp.start(app.store)
     try {
       const key = `set-${fresh()}`
       const body = { filter: { account_id: fresh() }, change: { delete: true } }
@@ -391,7 +384,7 @@ onEveryStore('work on change sets', (kind) => {
   })
 
   it('slow down for callers, not for the sweeper', async () => {
-    const other = await TestApp.start(store)
+    const other = await TestApp.start(app.store)
     try {
       await stopSweepers(other)
       const ledger = ledgerOf(other, MAIL_API)

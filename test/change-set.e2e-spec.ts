@@ -1,29 +1,22 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals'
+import { afterEach, beforeAll, describe, expect, it } from '@jest/globals'
 import { TestApp } from './support/app.js'
 import { filterContract } from './support/change-set/filter.contract.js'
 import { importContract } from './support/change-set/import.contract.js'
 import { changeSetSuite } from './support/change-set/suite.js'
 import { START, stopSweepers } from './support/quota-api.js'
-import { forSharedRules, type Store } from './support/store.js'
+import { forSharedRules } from './support/store.js'
 import { contradictionsOf } from './support/verify.js'
 
 forSharedRules('change sets', (kind, channels) => {
-  let store: Store
   let app: TestApp
 
   beforeAll(async () => {
-    store = await kind.open()
-    app = await TestApp.start(store)
+    app = await TestApp.on(kind)
     await stopSweepers(app)
   })
 
   afterEach(() => {
     app.clock.set(START)
-  })
-
-  afterAll(async () => {
-    await app.stop()
-    await store.drop()
   })
 
   describe.each(channels)('of $name', (api) => {

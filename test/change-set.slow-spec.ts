@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { beforeAll, describe, expect, it } from '@jest/globals'
 import { HAS_SERVER, TestDatabase } from './support/database.js'
 import { SCALE } from './support/figures.js'
 import { HttpClient } from './support/http-client.js'
@@ -44,12 +44,6 @@ onServer.each(WIRES)('a change set of $channel whose instances are killed', (wir
     await database.execute(
       `INSERT IGNORE INTO ${wire.channel}_owner (owner_id) SELECT DISTINCT ${wire.owner} FROM ${table}`,
     )
-  }, PATIENCE_MS)
-
-  afterAll(async () => {
-    await Promise.all(instances.map(async (instance) => instance.terminate()))
-    client.close()
-    await database.drop()
   }, PATIENCE_MS)
 
   const path = (id: number, more = '') => `${wire.quotas}/change-sets/${id}${more}`

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect } from '@jest/globals'
+import { beforeAll, describe, expect } from '@jest/globals'
 import { DataSource } from 'typeorm'
 import { dataSourceOptions } from '../src/database/data-source-options.js'
 import { TestApp } from './support/app.js'
@@ -47,11 +47,6 @@ onEveryStore('text in a database', (kind) => {
     beforeAll(async () => {
       store = await opened(kind, characterSet)
       app = await TestApp.start(store)
-    })
-
-    afterAll(async () => {
-      await app.stop()
-      await store.drop()
     })
 
     describe.each(channels)('in the channel $name', (api) => {

@@ -40,8 +40,6 @@ onServer('instances whose clocks are wrong', () => {
   afterAll(async () => {
     const codes = await Promise.all(instances.map(async (instance) => instance.terminate()))
     instances = []
-    client.close()
-    await database.drop()
     expect(codes).toEqual([0, 0, 0, 0])
   })
 

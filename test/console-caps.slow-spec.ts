@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals'
+import { beforeAll, describe, expect, it, jest } from '@jest/globals'
 import type { Locator, Page } from 'playwright-core'
 import { TestBrowser } from './support/browser.js'
 import {
@@ -16,7 +16,7 @@ import {
   Service,
   until,
 } from './support/console.js'
-import { type Store, STORES } from './support/store.js'
+import { STORES } from './support/store.js'
 
 // A browser on a busy machine.
 jest.setTimeout(600_000)
@@ -25,20 +25,13 @@ const QUOTAS = '/api/v1/quotas'
 const CONSUME = `${QUOTAS}/usage/consume`
 const ROLLING = { quota_type: 3, total: 300, window_seconds: 86_400, cycle_unit: undefined, cycle_reset_at: undefined }
 
-let store: Store
 let service: Service
 let browser: TestBrowser
 let keys = 0
 
 beforeAll(async () => {
-  store = await STORES[0]!.open()
-  service = await Service.start(store)
+  service = await Service.on(STORES[0]!)
   browser = await TestBrowser.start()
-})
-
-afterAll(async () => {
-  await service.stop()
-  await store.drop()
 })
 
 const open = async (path: string): Promise<Page> => openIn(browser, service, path)

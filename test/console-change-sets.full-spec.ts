@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises'
-import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals'
+import { beforeAll, describe, expect, it, jest } from '@jest/globals'
 import type { Page } from 'playwright-core'
 import { TestBrowser } from './support/browser.js'
 import {
@@ -18,7 +18,7 @@ import {
   rowsShown,
   Service,
 } from './support/console.js'
-import { type Store, STORES } from './support/store.js'
+import { STORES } from './support/store.js'
 
 // A browser on a busy machine.
 jest.setTimeout(600_000)
@@ -26,7 +26,6 @@ jest.setTimeout(600_000)
 const LABEL = 'Trial תקווה'
 
 describe('many quotas at once, in the console', () => {
-  let store: Store
   let service: Service
   let browser: TestBrowser
   let page: Page
@@ -34,18 +33,12 @@ describe('many quotas at once, in the console', () => {
   const ids: number[] = []
 
   beforeAll(async () => {
-    store = await STORES[0]!.open()
-    service = await Service.start(store)
+    service = await Service.on(STORES[0]!)
     browser = await TestBrowser.start()
     for (let place = 0; place < 4; place += 1)
       ids.push(await service.quota(40 + place, { label: LABEL, total: place === 3 ? 0 : 1000 }))
     await service.quota(50, { label: 'Business' })
     page = await open(browser, service, `/mail/quotas?label=Trial`)
-  })
-
-  afterAll(async () => {
-    await service.stop()
-    await store.drop()
   })
 
   /** One width in one of the colours, by turns. */

@@ -1,14 +1,13 @@
 import { existsSync } from 'node:fs'
-import { cp, mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
+import { cp, readdir, readFile, rm } from 'node:fs/promises'
 import type { AddressInfo } from 'node:net'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { beforeAll, describe, expect, it } from '@jest/globals'
 import express from 'express'
 import { consoleSite, siteGate } from '../src/operations/console.js'
 import { TestApp } from './support/app.js'
-import { opened } from './support/opened.js'
+import { opened, temporaryFolder } from './support/opened.js'
 import { refusal } from './support/quota-api.js'
 import { RawClient } from './support/raw-client.js'
 import { type Store, STORES } from './support/store.js'
@@ -32,12 +31,6 @@ beforeAll(async () => {
   off = await TestApp.start(store, { env: { CONSOLE: 'false' } })
   page = await readFile(join(BUILT, 'index.html'), 'utf8')
   assets = (await readdir(join(BUILT, 'assets'))).filter((name) => !name.endsWith('.gz'))
-})
-
-afterAll(async () => {
-  await off.stop()
-  await app.stop()
-  await store.drop()
 })
 
 const ask = (path: string, headers: Record<string, string> = {}) =>
@@ -224,8 +217,7 @@ describe('the console as files', () => {
   })
 
   it('is sent as it is where the build compressed nothing, and also once a build has replaced its files', async () => {
-    const folder = await mkdtemp(join(tmpdir(), 'console-'))
-    opened(async () => rm(folder, { recursive: true, force: true }))
+    const folder = temporaryFolder('console-')
     await cp(BUILT, folder, { recursive: true, filter: (name) => !name.endsWith('.gz') })
     const gate = siteGate(consoleSite(folder, { provider: undefined, idleMinutes: 0, origins: () => [] }))
     const server = express()

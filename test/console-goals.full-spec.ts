@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals'
+import { beforeAll, describe, expect, it, jest } from '@jest/globals'
 import type { Locator, Page } from 'playwright-core'
 import { TestBrowser } from './support/browser.js'
 import {
@@ -15,7 +15,7 @@ import {
   Service,
   until,
 } from './support/console.js'
-import { type Store, STORES } from './support/store.js'
+import { STORES } from './support/store.js'
 
 // A browser on a busy machine.
 jest.setTimeout(600_000)
@@ -24,7 +24,6 @@ const QUOTAS = '/api/v1/quotas'
 const TRIALS = 44
 
 describe('the console, by someone in a hurry', () => {
-  let store: Store
   let service: Service
   let browser: TestBrowser
   let group: number
@@ -33,8 +32,7 @@ describe('the console, by someone in a hurry', () => {
   let operation: string
 
   beforeAll(async () => {
-    store = await STORES[0]!.open()
-    service = await Service.start(store)
+    service = await Service.on(STORES[0]!)
     browser = await TestBrowser.start()
     const rolling = { quota_type: 3, window_seconds: 3600, cycle_unit: null, cycle_reset_at: null }
     const customer = (await service.call('anna', 'POST', `${QUOTAS}/groups`, { name: 'North' })).id as number
@@ -77,11 +75,6 @@ describe('the console, by someone in a hurry', () => {
     const change = { update: { total: { percent: 0 } } }
     set = (await service.call('anna', 'POST', `${QUOTAS}/change-sets`, { filter: { label: 'Trial' }, change }))
       .id as number
-  })
-
-  afterAll(async () => {
-    await service.stop()
-    await store.drop()
   })
 
   it('has no page longer than four screens of a phone before more is asked for, and one line of header', async () => {

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals'
+import { beforeAll, describe, expect, it, jest } from '@jest/globals'
 import type { Page } from 'playwright-core'
 import { TestBrowser } from './support/browser.js'
 import { API, becomes, button, field, Service, signIn } from './support/console.js'
@@ -114,11 +114,6 @@ onOwnServer('the console over a million quotas', () => {
     await page.goto(`${service.url}/admin/mail/quotas`)
     await signIn(page, 'anna')
     await shown(rows.filter(({ deleted }) => !deleted))
-  })
-
-  afterAll(async () => {
-    await service.stop()
-    await database.drop()
   })
 
   /** Waits until the table shows the page of these that begins there, and the count what is true of them. */

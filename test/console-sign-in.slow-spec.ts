@@ -1,10 +1,10 @@
-import { afterAll, beforeAll, expect, it, jest } from '@jest/globals'
+import { beforeAll, expect, it, jest } from '@jest/globals'
 import type { Page } from 'playwright-core'
 import { seriousFindings, TestBrowser } from './support/browser.js'
 import { becomes, eventually, expectSoundAt, reads, ready, Service, signIn, TOKENS, until } from './support/console.js'
 import { AUDIENCE, OpenIdProvider } from './support/open-id-provider.js'
 import { opened } from './support/opened.js'
-import { onOneStore, type Store } from './support/store.js'
+import { onOneStore } from './support/store.js'
 
 // A browser on a busy machine.
 jest.setTimeout(600_000)
@@ -22,15 +22,13 @@ const UNAUTHENTICATED = JSON.stringify({
 })
 
 onOneStore('signing in at an identity provider', (kind) => {
-  let store: Store
   let provider: OpenIdProvider
   let service: Service
   let browser: TestBrowser
 
   beforeAll(async () => {
     provider = await OpenIdProvider.start()
-    store = await kind.open()
-    service = await Service.start(store, {
+    service = await Service.on(kind, {
       OIDC_ISSUER: provider.issuer,
       OIDC_AUDIENCE: AUDIENCE,
       OIDC_ROLES: 'quota-admins:admin,mailers:usage+mail',
@@ -59,10 +57,6 @@ onOneStore('signing in at an identity provider', (kind) => {
       },
     ])
     browser = await TestBrowser.start()
-  })
-  afterAll(async () => {
-    await service.stop()
-    await store.drop()
   })
 
   const button = (page: Page) => page.getByRole('button', { name: /^Sign in with 127\.0\.0\.1/ })

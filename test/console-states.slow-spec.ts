@@ -14,7 +14,7 @@ import {
   until,
 } from './support/console.js'
 import { figure } from './support/figures.js'
-import { type Store, STORES } from './support/store.js'
+import { STORES } from './support/store.js'
 
 // A browser on a busy machine.
 jest.setTimeout(600_000)
@@ -26,7 +26,6 @@ const REQUEST_ID = '01939f3e-5c00-7a6b-8c1d-2e3f4a5b6c7d'
 const LATER = { 'retry-after': '3600' }
 
 describe('each screen of the console', () => {
-  let store: Store
   let service: Service
   let browser: TestBrowser
   let page: Page
@@ -35,8 +34,7 @@ describe('each screen of the console', () => {
   const screens: Record<string, { path: string; empty: [path: string, ...texts: string[]] }> = {}
 
   beforeAll(async () => {
-    store = await STORES[0]!.open()
-    service = await Service.start(store)
+    service = await Service.on(STORES[0]!)
     const id = await service.quota(7, { label: 'Team' })
     const unused = await service.quota(8)
     const usage = '/api/v1/quotas/usage'
@@ -89,8 +87,6 @@ describe('each screen of the console', () => {
 
   afterAll(async () => {
     figure('console, states', { screens: Object.keys(screens).length, looks: looked })
-    await service.stop()
-    await store.drop()
   })
 
   async function look(): Promise<void> {

@@ -1,8 +1,7 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { randomBytes } from 'node:crypto'
-import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals'
+import { beforeAll, describe, expect, it, jest } from '@jest/globals'
 import type { Page } from 'playwright-core'
 import { TestBrowser } from './support/browser.js'
 import {
@@ -17,14 +16,14 @@ import {
   ready,
   Service,
 } from './support/console.js'
+import { temporaryFolder } from './support/opened.js'
 import { Receiver, status } from './support/receiver.js'
-import { type Store, STORES } from './support/store.js'
+import { STORES } from './support/store.js'
 
 // A browser on a busy machine.
 jest.setTimeout(600_000)
 
 describe('the page of notifications', () => {
-  let store: Store
   let service: Service
   let browser: TestBrowser
   let receiver: Receiver
@@ -33,7 +32,7 @@ describe('the page of notifications', () => {
   beforeAll(async () => {
     receiver = await Receiver.start()
     receiver.answers.set('/gone', status(410))
-    folder = await mkdtemp(join(tmpdir(), 'quota-webhooks-'))
+    folder = temporaryFolder('quota-webhooks-')
     const file = join(folder, 'webhooks.json')
     const secrets = [`whsec_${randomBytes(32).toString('base64')}`]
     const endpoints = [
@@ -43,16 +42,8 @@ describe('the page of notifications', () => {
       { name: 'chat', kind: 'slack', url: receiver.url('/secret'), channels: ['sms'] },
     ]
     await writeFile(file, JSON.stringify(endpoints))
-    store = await STORES[0]!.open()
-    service = await Service.start(store, { WEBHOOKS_FILE: file })
+    service = await Service.on(STORES[0]!, { WEBHOOKS_FILE: file })
     browser = await TestBrowser.start()
-  })
-
-  afterAll(async () => {
-    await service.stop()
-    await store.drop()
-    await receiver.stop()
-    await rm(folder, { recursive: true })
   })
 
   const open = async (as?: Person): Promise<Page> => openIn(browser, service, '/webhooks', as)

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals'
+import { beforeAll, describe, expect, it, jest } from '@jest/globals'
 import type { Page, Route } from 'playwright-core'
 import { TestBrowser } from './support/browser.js'
 import {
@@ -21,24 +21,17 @@ import {
   until,
 } from './support/console.js'
 import { figure } from './support/figures.js'
-import { type Store, STORES } from './support/store.js'
+import { STORES } from './support/store.js'
 
 // A browser on a busy machine.
 jest.setTimeout(600_000)
 
 let browser: TestBrowser
-let store: Store
 let service: Service
 
 beforeAll(async () => {
   browser = await TestBrowser.start()
-  store = await STORES[0]!.open()
-  service = await Service.start(store)
-})
-
-afterAll(async () => {
-  await service.stop()
-  await store.drop()
+  service = await Service.on(STORES[0]!)
 })
 
 const open = async (path: string, options?: Parameters<TestBrowser['page']>[0], as?: Person) =>

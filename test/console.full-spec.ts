@@ -42,17 +42,10 @@ const open = async (service: Service, path: string, as?: Person, options?: Param
   openIn(browser, service, path, as, options)
 
 onEveryStore('two people edit one quota', (kind) => {
-  let store: Store
   let service: Service
 
   beforeAll(async () => {
-    store = await kind.open()
-    service = await Service.start(store)
-  })
-
-  afterAll(async () => {
-    await service.stop()
-    await store.drop()
+    service = await Service.on(kind)
   })
 
   it('and the second is told, sees both edits and their common base, and saves on top', async () => {
@@ -110,17 +103,14 @@ onEveryStore('two people edit one quota', (kind) => {
 })
 
 describe('the console', () => {
-  let store: Store
   let service: Service
 
   beforeAll(async () => {
-    store = await STORES[0]!.open()
-    service = await Service.start(store)
+    service = await Service.on(STORES[0]!)
   })
 
   afterAll(async () => {
     await service.stop()
-    await store.drop()
   })
 
   describe('on the sign-in page', () => {
@@ -1025,21 +1015,15 @@ describe('the console', () => {
 
 describe('a list of more than 10,000 quotas', () => {
   const ROWS = 10_050
-  let store: Store
   let service: Service
 
   beforeAll(async () => {
-    store = await STORES[0]!.open()
+    const store = await STORES[0]!.open()
     service = await Service.start(store)
     await service.quota(1)
     await service.stop()
     fill(store, ROWS)
     service = await Service.start(store)
-  })
-
-  afterAll(async () => {
-    await service.stop()
-    await store.drop()
   })
 
   it('opens with two requests, shows the approximate number, and is paged', async () => {

@@ -1,6 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
@@ -15,6 +14,7 @@ import { changeSetSuite } from './support/change-set/suite.js'
 import { MAIL_API, SMS_API } from './support/channel-api.js'
 import { TestClock } from './support/clock.js'
 import { COPIED, copying, Opened, sumsOf } from './support/copied.js'
+import { temporaryFolder } from './support/opened.js'
 import { type Body, bodyOf, stopSweepers } from './support/quota-api.js'
 import { Receiver, status } from './support/receiver.js'
 import { type Store, STORES } from './support/store.js'
@@ -156,7 +156,7 @@ describe(`a copy from SQLite to ${OTHER.name} and back`, () => {
   }
 
   beforeAll(async () => {
-    folder = await mkdtemp(join(tmpdir(), 'quota-copy-'))
+    folder = temporaryFolder('quota-copy-')
     receiver = await Receiver.start()
     receiver.answers.set('/hook', status(500))
     env['WEBHOOKS_FILE'] = join(folder, 'webhooks.json')
@@ -171,7 +171,6 @@ describe(`a copy from SQLite to ${OTHER.name} and back`, () => {
 
   afterAll(async () => {
     await receiver.stop()
-    await rm(folder, { recursive: true, force: true })
     await source.drop()
   })
 

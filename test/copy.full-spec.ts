@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { beforeAll, describe, expect, it } from '@jest/globals'
 import { finishCopy, migrate, prepareCopy } from '../src/database/migrate.js'
 import { ENTITIES } from '../src/entities.js'
 import { TestApp } from './support/app.js'
@@ -23,10 +23,6 @@ describe(`the copy command, from SQLite to ${OTHER.name}`, () => {
     bodyOf(200, await app.post('/api/v1/quotas/usage/consume', { account_id: 7, amount: 20 }, { key: 'one' }))
     bodyOf(201, await app.post('/api/v1/quotas/usage/reserve', { account_id: 7, amount: 2 }, { key: 'two' }))
     await app.stop()
-  })
-
-  afterAll(async () => {
-    await source.drop()
   })
 
   it('goes on after a kill at any step, and no instance starts on the target before it is complete', async () => {

@@ -70,8 +70,6 @@ onServer(`an edit of a quota that ${COUNTS} counts follow`, () => {
 
   afterAll(async () => {
     const codes = await Promise.all(instances.map(async (instance) => instance.terminate()))
-    client.close()
-    await database.drop()
     expect(codes).toEqual([0, 0])
   })
 

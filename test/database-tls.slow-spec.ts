@@ -1,14 +1,14 @@
-import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { chmod, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { beforeAll, describe, expect, it } from '@jest/globals'
 import { createConnection, type RowDataPacket } from 'mysql2/promise'
 import { Authority, CAN_CERTIFY } from './support/certificates.js'
 import { type Ended, runNode } from './support/command.js'
 import { CAN_START_SERVER, OwnServer } from './support/database.js'
 import { HttpClient } from './support/http-client.js'
 import { Instance } from './support/instance.js'
+import { temporaryFolder } from './support/opened.js'
 import { bodyOf, fresh, MAIL, owners, totalQuota } from './support/wire.js'
 
 // Needs `npm run build` before, a MariaDB of its own, and openssl 3 for the certificates.
@@ -24,7 +24,7 @@ withCertificates('a server that accepts only encrypted connections', () => {
   let server: OwnServer
 
   beforeAll(async () => {
-    folder = await mkdtemp(join(tmpdir(), 'quota-tls-'))
+    folder = temporaryFolder('quota-tls-')
     // For the server, which is another account.
     await chmod(folder, 0o755)
     authority = await Authority.found(folder, 'authority')
@@ -33,11 +33,6 @@ withCertificates('a server that accepts only encrypted connections', () => {
     server = await OwnServer.start({ args: [`--ssl-cert=${certificate}`, `--ssl-key=${key}`] })
     await ask('CREATE DATABASE quota')
     await ask('SET GLOBAL require_secure_transport = ON')
-  })
-
-  afterAll(async () => {
-    await server.stop()
-    await rm(folder, { recursive: true, force: true })
   })
 
   /** As one who cares for nothing but an answer. */
@@ -207,7 +202,7 @@ onOwnServer('a server without TLS', () => {
 
 describe('DATABASE_URL_FILE', () => {
   it('names the database for every command', async () => {
-    const folder = await mkdtemp(join(tmpdir(), 'quota-secret-'))
+    const folder = temporaryFolder('quota-secret-')
     try {
       const [database, file] = [join(folder, 'quota.db'), join(folder, 'url')]
       await writeFile(file, `sqlite:${database}\n`)

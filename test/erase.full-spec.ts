@@ -35,23 +35,17 @@ forEveryChannel('the command that forgets', (kind, [api]) => {
       const reader = new Database(path)
       const inWal = async () => (await readFile(`${path}-wal`)).includes('to be forgotten')
       const run = async () => runNode([ENTRY, option, '7'], { env: { DATABASE_URL: store.url } })
-      try {
-        expect((await instance.post(quotas, QUOTA)).status).toBe(201)
-        reader.exec('BEGIN')
-        reader.prepare('SELECT COUNT(*) FROM schema_migration').all([])
-        const { code, stdout, stderr } = await run()
-        expect([code, stderr]).toEqual([1, expect.stringContaining(`-wal file of ${store.url}`)])
-        expect(stdout).toMatch(/labels: 1 of 1 erased/)
-        expect(await inWal()).toBe(true)
-        reader.exec('COMMIT')
-        expect(await run()).toMatchObject({ code: 0, stderr: '' })
-        expect(await inWal()).toBe(false)
-      } finally {
-        reader.close()
-        await instance.kill()
-        client.close()
-        await store.drop()
-      }
+      expect((await instance.post(quotas, QUOTA)).status).toBe(201)
+      reader.exec('BEGIN')
+      reader.prepare('SELECT COUNT(*) FROM schema_migration').all([])
+      const { code, stdout, stderr } = await run()
+      expect([code, stderr]).toEqual([1, expect.stringContaining(`-wal file of ${store.url}`)])
+      expect(stdout).toMatch(/labels: 1 of 1 erased/)
+      expect(await inWal()).toBe(true)
+      reader.exec('COMMIT')
+      expect(await run()).toMatchObject({ code: 0, stderr: '' })
+      expect(await inWal()).toBe(false)
+      reader.close()
     })
   else
     it('finds what it has begun if the answer to COMMIT is lost', async () => {
@@ -60,27 +54,20 @@ forEveryChannel('the command that forgets', (kind, [api]) => {
       const client = new HttpClient()
       const instance = await Instance.start(store.url, client)
       const proxy = await TcpProxy.start(store.url)
-      try {
-        expect((await instance.post(quotas, QUOTA)).status).toBe(201)
-        let lost = 0
-        proxy.rule = ({ text, earlier }) => {
-          if (lost > 0 || text !== 'COMMIT' || !earlier.some((one) => one.includes('link_generation` ='))) return 'pass'
-          lost += 1
-          return 'swallow'
-        }
-        const { code, stderr, stdout } = await runNode([ENTRY, option, '7'], { env: { DATABASE_URL: proxy.url } })
-        expect([lost, code, stderr]).toEqual([1, 0, ''])
-        expect(stdout).toMatch(/labels: 1 of 1 erased/)
-        // The erasure, and the quota's label.
-        const { text } = await instance.get(`${quotas}/changes?action=erase`)
-        expect(JSON.parse(text).items).toHaveLength(2)
-        expect(await verified(store.url)).toEqual([])
-      } finally {
-        await proxy.close()
-        await instance.kill()
-        client.close()
-        await store.drop()
+      expect((await instance.post(quotas, QUOTA)).status).toBe(201)
+      let lost = 0
+      proxy.rule = ({ text, earlier }) => {
+        if (lost > 0 || text !== 'COMMIT' || !earlier.some((one) => one.includes('link_generation` ='))) return 'pass'
+        lost += 1
+        return 'swallow'
       }
+      const { code, stderr, stdout } = await runNode([ENTRY, option, '7'], { env: { DATABASE_URL: proxy.url } })
+      expect([lost, code, stderr]).toEqual([1, 0, ''])
+      expect(stdout).toMatch(/labels: 1 of 1 erased/)
+      // The erasure, and the quota's label.
+      const { text } = await instance.get(`${quotas}/changes?action=erase`)
+      expect(JSON.parse(text).items).toHaveLength(2)
+      expect(await verified(store.url)).toEqual([])
     })
 
   it('erases beside the service, says what remains to be seen to, and refuses what it does not know', async () => {
@@ -90,42 +77,36 @@ forEveryChannel('the command that forgets', (kind, [api]) => {
     const env = { DATABASE_URL: store.url }
     const instance = await Instance.start(store.url, client)
     const run = async (...args: string[]) => runNode([ENTRY, ...args], { env })
-    try {
-      expect((await instance.post(quotas, QUOTA)).status).toBe(201)
-      const spend = async (key: string) => instance.post(consume, { [owner]: 7, amount: 1 }, key)
-      const first = await spend('first')
+    expect((await instance.post(quotas, QUOTA)).status).toBe(201)
+    const spend = async (key: string) => instance.post(consume, { [owner]: 7, amount: 1 }, key)
+    const first = await spend('first')
 
-      const mistaken = await Promise.all([run(option, '07', option, 'x', option, '7'), run(), run('--fax', '7')])
-      for (const one of mistaken)
-        expect(one).toMatchObject({ code: 2, stdout: '', stderr: expect.stringContaining('usage:') })
-      expect(mistaken[0].stderr).toContain(`${option} 07, ${option} x\n`)
-      const unknown = await run(option, '7', option, '8')
-      expect([unknown.code, unknown.stderr]).toEqual([1, expect.stringMatching(/nothing was erased: \w+ 8\n$/)])
-      expect((await spend('first')).text).toBe(first.text)
+    const mistaken = await Promise.all([run(option, '07', option, 'x', option, '7'), run(), run('--fax', '7')])
+    for (const one of mistaken)
+      expect(one).toMatchObject({ code: 2, stdout: '', stderr: expect.stringContaining('usage:') })
+    expect(mistaken[0].stderr).toContain(`${option} 07, ${option} x\n`)
+    const unknown = await run(option, '7', option, '8')
+    expect([unknown.code, unknown.stderr]).toEqual([1, expect.stringMatching(/nothing was erased: \w+ 8\n$/)])
+    expect((await spend('first')).text).toBe(first.text)
 
-      let ended = false as boolean
-      const running = run(option, '7').finally(() => (ended = true))
-      let calls = 0
-      for (; !ended; calls += 1) expect((await spend(`during-${calls}`)).status).toBe(200)
-      const { code, stdout, stderr } = await running
-      expect([code, stderr]).toEqual([0, ''])
-      expect(stdout).toMatch(
-        / 7: .*labels: 1 of \d+ erased.*acts: \d+ of \d+ erased.*\n.*backups.*binary logs.*webhooks/s,
-      )
-      const again = await spend('first')
-      expect([again.status, again.text === first.text]).toEqual([200, false])
-      const list = JSON.parse((await instance.get(`${quotas}/changes?action=erase`)).text)
-      expect(list.items).toHaveLength(2)
-      expect(await verified(store.url)).toEqual([])
-      if (kind.name === 'SQLite') {
-        const path = store.url.replace('sqlite:', '')
-        copyTo(path, `${path}.copy`)
-        expect((await readFile(`${path}.copy`)).includes('to be forgotten')).toBe(false)
-      }
-    } finally {
-      await instance.kill()
-      client.close()
-      await store.drop()
+    let ended = false as boolean
+    const running = run(option, '7').finally(() => (ended = true))
+    let calls = 0
+    for (; !ended; calls += 1) expect((await spend(`during-${calls}`)).status).toBe(200)
+    const { code, stdout, stderr } = await running
+    expect([code, stderr]).toEqual([0, ''])
+    expect(stdout).toMatch(
+      / 7: .*labels: 1 of \d+ erased.*acts: \d+ of \d+ erased.*\n.*backups.*binary logs.*webhooks/s,
+    )
+    const again = await spend('first')
+    expect([again.status, again.text === first.text]).toEqual([200, false])
+    const list = JSON.parse((await instance.get(`${quotas}/changes?action=erase`)).text)
+    expect(list.items).toHaveLength(2)
+    expect(await verified(store.url)).toEqual([])
+    if (kind.name === 'SQLite') {
+      const path = store.url.replace('sqlite:', '')
+      copyTo(path, `${path}.copy`)
+      expect((await readFile(`${path}.copy`)).includes('to be forgotten')).toBe(false)
     }
   })
 })

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect } from '@jest/globals'
+import { beforeAll, describe, expect } from '@jest/globals'
 import type { Response } from 'supertest'
 import { DataSource } from 'typeorm'
 import { hashOf, newToken } from '../src/auth/token.js'
@@ -13,7 +13,7 @@ import { changeSetSuite } from './support/change-set/suite.js'
 import { readable } from './support/ids.js'
 import { type Body, bodyOf, fresh, ledgerOf, refusal, stopSweepers } from './support/quota-api.js'
 import { it } from './support/scoped.js'
-import { forEveryChannel, type Store } from './support/store.js'
+import { forEveryChannel } from './support/store.js'
 import { contradictionsOf } from './support/verify.js'
 
 /** An owner that is also a principal: the name of a token is its id. */
@@ -22,20 +22,13 @@ const ITSELF = newToken('admin')
 const ENTRIES = `${AUTH_TOKENS},${OWNER}:admin:${hashOf(ITSELF).toString('hex')}`
 
 forEveryChannel('forgetting an owner', (kind, channels) => {
-  let store: Store
   let app: TestApp
 
   beforeAll(async () => {
-    store = await kind.open()
-    app = await TestApp.start(store, {
+    app = await TestApp.on(kind, {
       env: { AUTH_TOKENS: ENTRIES, LINK_SECRET: 'a secret of more than thirty-two characters' },
     })
     await stopSweepers(app)
-  })
-
-  afterAll(async () => {
-    await app.stop()
-    await store.drop()
   })
 
   const query = async (sql: string): Promise<Body[]> => readable(await app.app.get(DataSource).query<Body[]>(sql))

@@ -1,6 +1,5 @@
 import { execFile, spawn } from 'node:child_process'
-import { chown, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { chown, mkdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
@@ -11,7 +10,7 @@ import { Connector } from './support/connector.js'
 import { guard } from './support/guard.js'
 import { HttpClient } from './support/http-client.js'
 import { ADMIN, Instance } from './support/instance.js'
-import { opened } from './support/opened.js'
+import { opened, temporaryFolder } from './support/opened.js'
 import { Sink, SmtpSession } from './support/postfix.js'
 import { STORES } from './support/store.js'
 import { bodyOf, MAIL, times } from './support/wire.js'
@@ -23,7 +22,7 @@ const EXIM = findExim() ?? 'exim4'
 async function startExim(policy: number, sink: number): Promise<number> {
   const page = await readFile('connectors/mail/README.md', 'utf8')
   const [, main = '', acl = ''] = /```\n(acl_smtp_predata[^`]*)begin acl\n([^`]*)```/.exec(page) ?? []
-  const folder = await mkdtemp(join(tmpdir(), 'quota-exim-'))
+  const folder = temporaryFolder('quota-exim-')
   const ids = await Promise.all(['-u', '-g'].map((option) => promisify(execFile)('id', [option, 'Debian-exim'])))
   const [uid = 0, gid = 0] = ids.map(({ stdout }) => Number(stdout))
   await mkdir(join(folder, 'spool'))
@@ -93,8 +92,7 @@ describe('a real Exim that asks by ${readsocket}', () => {
   beforeAll(async () => {
     const [kind] = STORES
     service = await Instance.start((await kind!.open()).url, new HttpClient())
-    const folder = await mkdtemp(join(tmpdir(), 'quota-connector-'))
-    opened(async () => rm(folder, { recursive: true, force: true }))
+    const folder = temporaryFolder('quota-connector-')
     const lines = times(10).map((n) => `${user(n)} ${n + 1}\n`)
     await writeFile(join(folder, 'accounts'), lines.join(''))
     connector = await Connector.start({

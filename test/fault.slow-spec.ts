@@ -75,11 +75,7 @@ onServer('between the service and its database', () => {
 
   afterAll(async () => {
     proxy.rule = undefined
-    const code = await instance.terminate()
-    client.close()
-    await proxy.close()
-    await database.drop()
-    expect(code).toBe(0)
+    expect(await instance.terminate()).toBe(0)
   })
 
   async function inOrder(): Promise<void> {
@@ -550,12 +546,6 @@ onOwnServer('the end of a process', () => {
     database = await TestDatabase.open({ own: true })
     client = new HttpClient()
     instances = await Promise.all([Instance.start(database.url, client), Instance.start(database.url, client)])
-  })
-
-  afterAll(async () => {
-    await Promise.all(instances.map(async (instance) => instance.terminate()))
-    client.close()
-    await database.drop()
   })
 
   async function accountsWithQuotas(): Promise<number[]> {

@@ -1,10 +1,10 @@
 import { execFile } from 'node:child_process'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { beforeAll, describe, expect, it } from '@jest/globals'
 import ts from 'typescript'
+import { temporaryFolder } from './support/opened.js'
 
 const GENERATOR = join(process.cwd(), 'node_modules/openapi-typescript/bin/cli.js')
 
@@ -81,13 +81,9 @@ describe('a client generated from openapi.json', () => {
   let folder: string
 
   beforeAll(async () => {
-    folder = await mkdtemp(join(tmpdir(), 'quota-types-'))
+    folder = temporaryFolder('quota-types-')
     await promisify(execFile)(process.execPath, [GENERATOR, 'openapi.json', '--output', join(folder, 'schema.ts')])
     await writeFile(join(folder, 'client.ts'), CLIENT)
-  })
-
-  afterAll(async () => {
-    await rm(folder, { recursive: true, force: true })
   })
 
   it("knows each problem's own members by its code, and the two forms of a batch result by their status", () => {

@@ -29,8 +29,6 @@ const server = STORES.find(({ name }) => name !== 'SQLite')
 
   afterAll(async () => {
     other.destroy()
-    await app.stop()
-    await store.drop()
   })
 
   interface Shared {

@@ -43,8 +43,6 @@ onServer('groups, with two instances on one database', () => {
 
   afterAll(async () => {
     const codes = await Promise.all(instances.map(async (instance) => instance.terminate()))
-    client.close()
-    await database.drop()
     expect(codes).toEqual([0, 0])
     expect(instances.map((instance) => instance.log)).toEqual(['', ''])
   })

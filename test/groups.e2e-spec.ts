@@ -7,19 +7,17 @@ import { countContract } from './support/count.contract.js'
 import { groupContract } from './support/group.contract.js'
 import { type Body, bodyOf, fresh, ledgerOf, START, stopSweepers, stopUpkeep, sweeperOf } from './support/quota-api.js'
 import { rowsRead } from './support/rows-read.js'
-import { forSharedRules, type Store } from './support/store.js'
+import { forSharedRules } from './support/store.js'
 import { contradictionsOf } from './support/verify.js'
 
 /** One more than a statement of SQLite has placeholders. */
 const CHILDREN = 32_767
 
 forSharedRules('groups', (kind, channels) => {
-  let store: Store
   let app: TestApp
 
   beforeAll(async () => {
-    store = await kind.open()
-    app = await TestApp.start(store)
+    app = await TestApp.on(kind)
     await stopSweepers(app)
     await stopUpkeep(app)
   })
@@ -31,8 +29,6 @@ forSharedRules('groups', (kind, channels) => {
   afterAll(async () => {
     // Whatever the tests did, the rows agree.
     expect(await contradictionsOf(app)).toEqual([])
-    await app.stop()
-    await store.drop()
   })
 
   describe.each(channels)('of $name', (api) => {

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, it } from '@jest/globals'
+import { beforeAll, expect, it } from '@jest/globals'
 import { createConnection } from 'mysql2/promise'
 import { DataSource } from 'typeorm'
 import { channelToken } from '../src/channel-api/ledger.module.js'
@@ -19,7 +19,7 @@ import { figure } from './support/figures.js'
 import { MAIL_API } from './support/channel-api.js'
 import { bodyOf, stopSweepers, sweeperOf } from './support/quota-api.js'
 import { rowsRead } from './support/rows-read.js'
-import { onEveryStore, type Store } from './support/store.js'
+import { onEveryStore } from './support/store.js'
 import { inTime } from './support/pace.js'
 import { linesOf } from './support/verify.js'
 import { fresh, inParallel, shuffled, times } from './support/wire.js'
@@ -50,14 +50,12 @@ class PassingClock extends TestClock {
 }
 
 onEveryStore('holds of every member of a group', (kind) => {
-  let store: Store
   let app: TestApp
   const members = times(120).map((n) => 2_000 + n)
   const spender = 1_500
 
   beforeAll(async () => {
-    store = await kind.open()
-    app = await TestApp.start(store)
+    app = await TestApp.on(kind)
     await stopSweepers(app)
     const groups = `${MAIL_API.quotas}/groups`
     const parent = bodyOf(201, await app.post(groups, { name: 'all' })).id
@@ -81,11 +79,6 @@ onEveryStore('holds of every member of a group', (kind) => {
       const body = { account_id: owner, amount: 1, ttl_seconds: 60 * (owner - 2_000 + 1) }
       bodyOf(201, await app.post(MAIL_API.reserve, body, { as: 'usage', key: fresh('hold') }))
     })
-  })
-
-  afterAll(async () => {
-    await app.stop()
-    await store.drop()
   })
 
   async function refillsAt(owner: number, amount: number): Promise<string | null> {
@@ -152,7 +145,7 @@ onEveryStore('holds of every member of a group', (kind) => {
     const [{ id }] = await database.query("SELECT id FROM mail_quota WHERE per = 'member'")
     bodyOf(200, await app.put(`${MAIL_API.quotas}/${id}`, { total: 2_000 }))
     const isServer = kind.name !== 'SQLite'
-    const other = isServer ? await createConnection({ uri: store.url }) : undefined
+    const other = isServer ? await createConnection({ uri: app.store.url }) : undefined
     try {
       await other?.query('START TRANSACTION')
       await other?.query('SELECT * FROM mail_owner WHERE owner_id = 2000 FOR UPDATE')
@@ -174,15 +167,13 @@ onEveryStore('holds of every member of a group', (kind) => {
 })
 
 onEveryStore('200 quotas with 5,000 holds', (kind) => {
-  let store: Store
   let app: TestApp
   let ledger: Ledger<MailQuota>
   let reader: QuotaReader<MailQuota>
   const caller = { name: 'holder', id: 'holder', requestId: 'holds', ownOnly: false }
 
   beforeAll(async () => {
-    store = await kind.open()
-    app = await TestApp.start(store)
+    app = await TestApp.on(kind)
     await stopSweepers(app)
     ledger = app.app.get<Ledger<MailQuota>>(channelToken(MAIL, Ledger))
     reader = app.app.get<QuotaReader<MailQuota>>(channelToken(MAIL, QuotaReader))
@@ -199,11 +190,6 @@ onEveryStore('200 quotas with 5,000 holds', (kind) => {
       const cycle = { quota_type: 2, total: 10, cycle_unit: 'hour', cycle_reset_at: app.clock.after(30 + 17 * n) }
       await create(BUSY, n === 0 ? { ...cycle, expire_at: app.clock.after(20) } : cycle)
     }
-  })
-
-  afterAll(async () => {
-    await app.stop()
-    await store.drop()
   })
 
   async function create(owner: number, settings: object): Promise<void> {

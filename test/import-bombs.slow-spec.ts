@@ -76,9 +76,6 @@ describe('an import of a small file that becomes large', () => {
   afterAll(async () => {
     over = true
     await load.catch(() => undefined)
-    await instance.terminate()
-    client.close()
-    await store.drop()
   })
 
   const peakMb = (): number =>

@@ -1,10 +1,10 @@
-import { afterAll, beforeAll, expect, it } from '@jest/globals'
+import { beforeAll, expect, it } from '@jest/globals'
 import fc from 'fast-check'
 import { MIN_INSTANT, formatInstant, type Instant, MAX_INSTANT } from '../src/common/instant.js'
 import { TestApp } from './support/app.js'
 import { MAIL_API } from './support/channel-api.js'
 import { type Body, bodyOf, fresh, stopSweepers, sweeperOf } from './support/quota-api.js'
-import { onEveryStore, type Store } from './support/store.js'
+import { onEveryStore } from './support/store.js'
 
 /** Where somebody's calendar, format or guess at a century begins or ends. */
 const TIMES = [
@@ -31,22 +31,15 @@ const TIMES = [
 const DRAWN = 20
 
 onEveryStore('times', (kind) => {
-  let store: Store
   let app: TestApp
   let id: number
   const owner = fresh()
 
   beforeAll(async () => {
-    store = await kind.open()
-    app = await TestApp.start(store)
+    app = await TestApp.on(kind)
     await stopSweepers(app)
     const settings = { account_id: owner, quota_type: 1, total: 5, expire_at: app.clock.after(60) }
     id = bodyOf(201, await app.post(MAIL_API.quotas, settings)).id
-  })
-
-  afterAll(async () => {
-    await app.stop()
-    await store.drop()
   })
 
   const read = async (): Promise<Body> => bodyOf(200, await app.get(`${MAIL_API.quotas}/${id}`))

@@ -1,10 +1,9 @@
-import { mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { mkdir, readFile, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { beforeAll, describe, expect, it } from '@jest/globals'
 import { ERROR_CODES, statusOf } from '../src/http/problem.js'
 import { runNode } from './support/command.js'
-import { opened } from './support/opened.js'
+import { temporaryFolder } from './support/opened.js'
 
 const PAGES = ['docs/use/integrating.md', 'client/README.md']
 
@@ -22,8 +21,7 @@ const nameOf = (page: string, index: number, kind: 'good' | 'broken') =>
 const brokenOf = (block: string) => block.replace(/\.consume\(/, '.consumed(')
 
 beforeAll(async () => {
-  const folder = await mkdtemp(join(tmpdir(), 'quota-docs-'))
-  opened(async () => rm(folder, { recursive: true, force: true }))
+  const folder = temporaryFolder('quota-docs-')
   await mkdir(join(folder, 'node_modules/@quota-service'), { recursive: true })
   await symlink(join(process.cwd(), 'client'), join(folder, 'node_modules/@quota-service/client'))
   await symlink(join(process.cwd(), 'node_modules/@types'), join(folder, 'node_modules/@types'))

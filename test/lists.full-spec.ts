@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect } from '@jest/globals'
+import { beforeAll, describe, expect } from '@jest/globals'
 import { DataSource } from 'typeorm'
 import { channelToken } from '../src/channel-api/ledger.module.js'
 import { type Transaction, TransactionRunner } from '../src/database/transaction-runner.js'
@@ -16,7 +16,7 @@ import { figure } from './support/figures.js'
 import { type Body, bodyOf, copyQuota, renewCounts, START, stopSweepers, sweeperOf } from './support/quota-api.js'
 import { it } from './support/scoped.js'
 import { rowsRead } from './support/rows-read.js'
-import { onEveryStore, type Store } from './support/store.js'
+import { onEveryStore } from './support/store.js'
 import { times } from './support/wire.js'
 
 const OWNERS = 200
@@ -59,18 +59,11 @@ const ROUNDS = 2
 const POLLERS = 4
 
 onEveryStore('lists', (kind) => {
-  let store: Store
   let app: TestApp
 
   beforeAll(async () => {
-    store = await kind.open()
-    app = await TestApp.start(store)
+    app = await TestApp.on(kind)
     await stopSweepers(app)
-  })
-
-  afterAll(async () => {
-    await app.stop()
-    await store.drop()
   })
 
   // Of SMS: the others fill the tables of mail, and count what is there.

@@ -30,10 +30,7 @@ onServer('one locked owner', () => {
   })
 
   afterAll(async () => {
-    const code = await instance.terminate()
-    client.close()
-    await database.drop()
-    expect(code).toBe(0)
+    expect(await instance.terminate()).toBe(0)
   })
 
   afterEach(async () => {

@@ -22,18 +22,12 @@ it('SIGUSR2 switches a running process to debug, and back to LOG_LEVEL', async (
       await sleep(10)
     }
   }
-  try {
-    await ask('asked-one')
-    await signal('log level changed to debug')
-    await ask('asked-two')
-    await signal('log level changed to error')
-    await ask('asked-three')
-    expect((await instance.get('/health/ready')).status).toBe(200)
-    expect(await instance.terminate()).toBe(0)
-    expect(told()).toEqual(['asked-two'])
-  } finally {
-    await instance.kill()
-    client.close()
-    await store.drop()
-  }
+  await ask('asked-one')
+  await signal('log level changed to debug')
+  await ask('asked-two')
+  await signal('log level changed to error')
+  await ask('asked-three')
+  expect((await instance.get('/health/ready')).status).toBe(200)
+  expect(await instance.terminate()).toBe(0)
+  expect(told()).toEqual(['asked-two'])
 })

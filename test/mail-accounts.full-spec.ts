@@ -1,6 +1,3 @@
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { beforeAll, describe, expect, it } from '@jest/globals'
 import { BASE, PASSWORD, Postgres, READER, Slapd } from './support/account-sources.js'
@@ -9,7 +6,7 @@ import { Connector, PolicyClient } from './support/connector.js'
 import { figure, SCALE } from './support/figures.js'
 import { HttpClient } from './support/http-client.js'
 import { ADMIN, Instance } from './support/instance.js'
-import { opened } from './support/opened.js'
+import { temporaryFolder } from './support/opened.js'
 import { Postfix, Sink, SmtpSession } from './support/postfix.js'
 import { STORES } from './support/store.js'
 import { bodyOf, MAIL, times } from './support/wire.js'
@@ -68,8 +65,7 @@ const deferredFor = async (connector: Connector, login: string, reason: RegExp):
 beforeAll(async () => {
   const [kind] = STORES
   service = await Instance.start((await kind!.open()).url, new HttpClient())
-  folder = await mkdtemp(join(tmpdir(), 'quota-sources-'))
-  opened(async () => rm(folder, { recursive: true, force: true }))
+  folder = temporaryFolder('quota-sources-')
   authority = await Authority.found(folder, 'authority')
   stranger = await Authority.found(folder, 'stranger')
   for (const account of [...times(20).map((n) => n + 1), 30]) await total(account)

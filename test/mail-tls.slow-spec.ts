@@ -1,12 +1,12 @@
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { beforeAll, describe, expect, it } from '@jest/globals'
 import type { SMTPServerOptions } from 'smtp-server'
 import { Authority, CAN_CERTIFY } from './support/certificates.js'
 import { HttpClient } from './support/http-client.js'
 import { Instance } from './support/instance.js'
 import { MailServer } from './support/mail-server.js'
+import { temporaryFolder } from './support/opened.js'
 import { type Store, STORES } from './support/store.js'
 import { bodyOf } from './support/wire.js'
 
@@ -24,7 +24,7 @@ withCertificates('mail over a network', () => {
   const servers = new Map<string, MailServer>()
 
   beforeAll(async () => {
-    folder = await mkdtemp(join(tmpdir(), 'quota-mail-tls-'))
+    folder = temporaryFolder('quota-mail-tls-')
     store = await STORES.at(-1)!.open()
     client = new HttpClient()
     const authority = await Authority.found(folder, 'authority')
@@ -58,14 +58,6 @@ withCertificates('mail over a network', () => {
     await writeFile(file, JSON.stringify(endpoints))
     const env = { WEBHOOKS_FILE: file, NODE_EXTRA_CA_CERTS: authority.certificate }
     instance = await Instance.start(store.url, client, env)
-  }, PATIENCE_MS)
-
-  afterAll(async () => {
-    await instance.kill()
-    client.close()
-    for (const server of servers.values()) await server.stop()
-    await store.drop()
-    await rm(folder, { recursive: true, force: true })
   }, PATIENCE_MS)
 
   const attempt = async (name: string): Promise<{ status: number | null; error: string | null }> =>

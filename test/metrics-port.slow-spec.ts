@@ -1,12 +1,10 @@
-import { mkdtemp, rm } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import { connect } from 'node:net'
 import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals'
+import { beforeAll, describe, expect, it, jest } from '@jest/globals'
 import request from 'supertest'
 import { MetricsServer } from '../src/operations/metrics-server.js'
 import { runNode } from './support/command.js'
@@ -14,27 +12,21 @@ import { type As, TestApp, TOKENS } from './support/app.js'
 import { HttpClient, NoAnswer } from './support/http-client.js'
 import { freePort } from '../scripts/mariadb.mjs'
 import { ADMIN, Instance } from './support/instance.js'
+import { temporaryFolder } from './support/opened.js'
 import { refusal } from './support/quota-api.js'
-import { onEveryStore, type Store } from './support/store.js'
+import { onEveryStore } from './support/store.js'
 
 // Processes, on a machine that may be busy.
 jest.setTimeout(120_000)
 
 onEveryStore('metrics on a port of their own', (kind) => {
-  let store: Store
   let app: TestApp
   let url: string
 
   beforeAll(async () => {
-    store = await kind.open()
-    app = await TestApp.start(store, { env: { METRICS_PORT: '0', REQUEST_TIMEOUT_SECONDS: '2' } })
+    app = await TestApp.on(kind, { env: { METRICS_PORT: '0', REQUEST_TIMEOUT_SECONDS: '2' } })
     const address = await app.app.get(MetricsServer).listen()
     url = `http://127.0.0.1:${address?.port}`
-  })
-
-  afterAll(async () => {
-    await app.stop()
-    await store.drop()
   })
 
   /** On that port. */
@@ -118,13 +110,8 @@ describe('a process with METRICS_PORT', () => {
   let client: HttpClient
 
   beforeAll(async () => {
-    folder = await mkdtemp(join(tmpdir(), 'quota-metrics-'))
+    folder = temporaryFolder('quota-metrics-')
     client = new HttpClient()
-  })
-
-  afterAll(async () => {
-    client.close()
-    await rm(folder, { recursive: true, force: true })
   })
 
   const database = (): string => `sqlite:${join(folder, 'quota.db')}`

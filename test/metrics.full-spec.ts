@@ -1,25 +1,18 @@
 import { readFileSync } from 'node:fs'
-import { afterAll, beforeAll, expect, it } from '@jest/globals'
+import { beforeAll, expect, it } from '@jest/globals'
 import type { Registry } from 'prom-client'
 import { METRICS_REGISTRY } from '../src/common/metrics.js'
 import { TestApp } from './support/app.js'
 import { MAIL_API } from './support/channel-api.js'
 import { stopSweepers, sweeperOf } from './support/quota-api.js'
-import { onEveryStore, type Store } from './support/store.js'
+import { onEveryStore } from './support/store.js'
 
 onEveryStore('metrics', (kind) => {
-  let store: Store
   let app: TestApp
 
   beforeAll(async () => {
-    store = await kind.open()
-    app = await TestApp.start(store)
+    app = await TestApp.on(kind)
     await stopSweepers(app)
-  })
-
-  afterAll(async () => {
-    await app.stop()
-    await store.drop()
   })
 
   const metrics = async (): Promise<string[]> => (await app.get('/metrics', { as: 'usage' })).text.split('\n')

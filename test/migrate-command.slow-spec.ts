@@ -1,9 +1,8 @@
 import { randomBytes } from 'node:crypto'
 import { existsSync } from 'node:fs'
-import { chmod, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { chmod, mkdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals'
+import { beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals'
 import { DataSource } from 'typeorm'
 import { freePort } from '../scripts/mariadb.mjs'
 import { dataSourceOptions } from '../src/database/data-source-options.js'
@@ -16,6 +15,7 @@ import { type Ended, runNode } from './support/command.js'
 import { HttpClient } from './support/http-client.js'
 import { Instance } from './support/instance.js'
 import { NextVersion } from './support/next-version.js'
+import { temporaryFolder } from './support/opened.js'
 import { onEveryStore, type Store } from './support/store.js'
 import { TcpProxy } from './support/tcp-proxy.js'
 
@@ -51,12 +51,8 @@ async function recordedIn(store: Store): Promise<string[]> {
 
 let folder: string
 
-beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'quota-migrate-'))
-})
-
-afterEach(async () => {
-  await rm(folder, { recursive: true, force: true })
+beforeEach(() => {
+  folder = temporaryFolder('quota-migrate-')
 })
 
 onEveryStore('the migrate command', (kind) => {
@@ -64,10 +60,6 @@ onEveryStore('the migrate command', (kind) => {
 
   beforeEach(async () => {
     store = await kind.openEmpty()
-  })
-
-  afterEach(async () => {
-    await store.drop()
   })
 
   it('runs each migration once, however many commands start together', async () => {

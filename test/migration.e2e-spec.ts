@@ -35,7 +35,6 @@ alwaysOnEveryStore('migrations', (kind) => {
 
   afterAll(async () => {
     await dataSource.destroy()
-    await store.drop()
   })
 
   it('result in a schema that equals the entities', async () => {

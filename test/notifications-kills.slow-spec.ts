@@ -1,5 +1,4 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, it } from '@jest/globals'
 import { findPostfix } from '../scripts/programs.mjs'
@@ -9,6 +8,7 @@ import { figure, SCALE } from './support/figures.js'
 import { HttpClient } from './support/http-client.js'
 import { Instance } from './support/instance.js'
 import { decoded, MailServer, parsed } from './support/mail-server.js'
+import { temporaryFolder } from './support/opened.js'
 import { Postfix } from './support/postfix.js'
 import { SmtpTap } from './support/smtp-tap.js'
 import { type Fate, type Statement, TcpProxy } from './support/tcp-proxy.js'
@@ -72,7 +72,7 @@ inEarnest('mails of two instances that are killed at every step', () => {
   it(
     `tell once of each of ${OWNERS} owners refused at once; twice only what a kill left open`,
     async () => {
-      const folder = await mkdtemp(join(tmpdir(), 'quota-mails-'))
+      const folder = temporaryFolder('quota-mails-')
       const database = await TestDatabase.open()
       const client = new HttpClient()
       const mailboxes = await MailServer.start()

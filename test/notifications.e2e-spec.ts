@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { afterAll, beforeAll, beforeEach, expect, it } from '@jest/globals'
+import { beforeAll, beforeEach, expect, it } from '@jest/globals'
 import { TestApp } from './support/app.js'
 import { TestClock } from './support/clock.js'
 import { Endpoints, until } from './support/endpoints.js'
@@ -59,14 +59,6 @@ onEveryStore('mail and chat', (kind) => {
     hooks.list = []
     server.behaviour = 'ordinary'
     server.refused.clear()
-  })
-
-  afterAll(async () => {
-    await app.stop()
-    await server.stop()
-    await receiver.stop()
-    await hooks.remove()
-    await store.drop()
   })
 
   it('mails an event once to all, with headers that never change, and no markup of the label', async () => {

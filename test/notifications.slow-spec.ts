@@ -1,6 +1,6 @@
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
-import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals'
+import { beforeAll, describe, expect, it, jest } from '@jest/globals'
 import { findPostfix } from '../scripts/programs.mjs'
 import { TestApp } from './support/app.js'
 import { TestClock } from './support/clock.js'
@@ -34,13 +34,6 @@ describe('mail in earnest', () => {
     app = await TestApp.start(store, { env: { WEBHOOKS_FILE: hooks.path }, clock })
     hooks.app = app
     await stopSweepers(app)
-  })
-
-  afterAll(async () => {
-    await app.stop()
-    await server.stop()
-    await hooks.remove()
-    await store.drop()
   })
 
   const people = (smtp: string, to: string[], more: object = {}) => ({

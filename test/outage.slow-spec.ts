@@ -1,6 +1,5 @@
 import { execFileSync } from 'node:child_process'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals'
@@ -10,6 +9,7 @@ import { CAN_START_SERVER, OwnServer, TestDatabase } from './support/database.js
 import { figure } from './support/figures.js'
 import { type Answer, HttpClient } from './support/http-client.js'
 import { Instance } from './support/instance.js'
+import { temporaryFolder } from './support/opened.js'
 import { inTime, repeatOnce } from './support/pace.js'
 import { stop } from './support/stop.js'
 import { bodyOf, fresh, inParallel, MAIL, owners, SMS, tally, times, totalQuota } from './support/wire.js'
@@ -55,10 +55,7 @@ onOwnServer('the database away', () => {
   })
 
   afterAll(async () => {
-    const code = await instance.terminate()
-    client.close()
-    await database.drop()
-    expect(code).toBe(0)
+    expect(await instance.terminate()).toBe(0)
   })
 
   afterEach(async () => {
@@ -401,7 +398,7 @@ onOwnServer('the disk of the binary log is full', () => {
   it(
     'COMMIT does not come back: the server accepts no writes, and reads go on, until there is room',
     async () => {
-      const log = mkdtempSync(join(tmpdir(), 'quota-binlog-'))
+      const log = temporaryFolder('quota-binlog-')
       try {
         execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=2m,mode=1777', 'tmpfs', log], { stdio: 'ignore' })
       } catch {

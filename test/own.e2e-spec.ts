@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect } from '@jest/globals'
+import { beforeAll, describe, expect } from '@jest/globals'
 import type { Response } from 'supertest'
 import { hashOf, newToken } from '../src/auth/token.js'
 import { type As, authTokens, type Sent, TestApp } from './support/app.js'
@@ -29,13 +29,6 @@ forSharedRules('a token of the scope own', (kind, channels) => {
     narrowed = await TestApp.start(store, { clock, env: { AUTH_TOKENS: authTokens({ usage: 'usage+own' }) } })
     const louder = `USAGE:usage:${hashOf(LOUDER).toString('hex')}`
     loud = await TestApp.start(store, { clock, env: { AUTH_TOKENS: louder } })
-  })
-
-  afterAll(async () => {
-    await loud.stop()
-    await narrowed.stop()
-    await plain.stop()
-    await store.drop()
   })
 
   describe.each(channels)('in the channel $name', (api) => {

@@ -9,7 +9,7 @@ import { TestApp } from './support/app.js'
 import { type ChannelApi, MAIL_API, otherThan, SMS_API } from './support/channel-api.js'
 import { opened } from './support/opened.js'
 import { type Body, bodyOf, brokenFields, fresh, ledgerOf, refusal, START, stopSweepers } from './support/quota-api.js'
-import { onEveryStore, type Store } from './support/store.js'
+import { onEveryStore } from './support/store.js'
 import { contradictionsOf } from './support/verify.js'
 
 const secret = (): string => randomBytes(32).toString('base64')
@@ -19,12 +19,10 @@ const END = '2027-01-01T00:00:00.000Z'
 const DAY_MS = 86_400_000
 
 onEveryStore('links of owners', (kind) => {
-  let store: Store
   let app: TestApp
 
   beforeAll(async () => {
-    store = await kind.open()
-    app = await TestApp.start(store, { env: { LINK_SECRET: SECRET, PRINCIPAL_REQUESTS: '2' } })
+    app = await TestApp.on(kind, { env: { LINK_SECRET: SECRET, PRINCIPAL_REQUESTS: '2' } })
     await stopSweepers(app)
   })
 
@@ -34,8 +32,6 @@ onEveryStore('links of owners', (kind) => {
 
   afterAll(async () => {
     expect(await contradictionsOf(app)).toEqual([])
-    await app.stop()
-    await store.drop()
   })
 
   const linkPath = (api: ChannelApi, owner: number): string => `${api.quotas}/owners/${owner}/link`
@@ -198,7 +194,7 @@ onEveryStore('links of owners', (kind) => {
       await own(owner, {})
       const [before, kept] = [await linked(api, owner), await linked(api, fresh())]
       await revoke(api, owner)
-      const again = await TestApp.start(store, { env: { LINK_SECRET: SECRET }, clock: app.clock })
+      const again = await TestApp.start(app.store, { env: { LINK_SECRET: SECRET }, clock: app.clock })
       expect(await shut(before, again)).toEqual(SHUT)
       expect((await open(kept, again)).status).toBe(200)
       const later = await linked(api, owner, {}, again)
@@ -287,7 +283,7 @@ onEveryStore('links of owners', (kind) => {
   it('are signed by the first secret, and open by both; so a secret can be replaced', async () => {
     const [first, second] = [secret(), secret()]
     const instance = (linkSecret: string) =>
-      TestApp.start(store, { env: { LINK_SECRET: linkSecret }, clock: app.clock })
+      TestApp.start(app.store, { env: { LINK_SECRET: linkSecret }, clock: app.clock })
     const [old, both, young] = [await instance(first), await instance(`${second}, ${first}`), await instance(second)]
     const [before, during] = [await linked(MAIL_API, 7, {}, old), await linked(MAIL_API, 7, {}, both)]
     const opens = async (token: string) =>
@@ -300,7 +296,7 @@ onEveryStore('links of owners', (kind) => {
 
   it('do not exist without a secret', async () => {
     const token = await linked(MAIL_API, 7)
-    const off = await TestApp.start(store, { clock: app.clock })
+    const off = await TestApp.start(app.store, { clock: app.clock })
     for (const api of [MAIL_API, SMS_API]) {
       expect(refusal(await make(api, 7, { nonsense: 1 }, off))).toEqual([404, 'route_not_found'])
       expect(refusal(await off.post(`${api.quotas}/owners/7/links/revoke`))).toEqual([404, 'route_not_found'])
@@ -312,7 +308,7 @@ onEveryStore('links of owners', (kind) => {
 
   it('lead to PUBLIC_URL where it is set, or to what a trusted proxy says', async () => {
     const url = async (env: Record<string, string>, headers: Record<string, string>) => {
-      const at = await TestApp.start(store, { env: { LINK_SECRET: SECRET, ...env }, clock: app.clock })
+      const at = await TestApp.start(app.store, { env: { LINK_SECRET: SECRET, ...env }, clock: app.clock })
       const answer = await at.send('post', linkPath(MAIL_API, 7), { headers, body: {} })
       await at.stop()
       return answer.body.url?.replace(/#.*/, '') ?? answer.body.errors

@@ -3,7 +3,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
-import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals'
+import { beforeAll, describe, expect, it, jest } from '@jest/globals'
 import type { Page } from 'playwright-core'
 import { TestBrowser } from './support/browser.js'
 import {
@@ -54,12 +54,6 @@ beforeAll(async () => {
   })
   office = await Service.start(store, { LINK_SECRET })
   browser = await TestBrowser.start()
-})
-
-afterAll(async () => {
-  await office.stop()
-  await service.stop()
-  await store.drop()
 })
 
 const linkOf = async (account: number, ttl = 3600): Promise<string> =>

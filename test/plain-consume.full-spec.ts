@@ -1,11 +1,11 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { beforeAll, describe, expect, it } from '@jest/globals'
 import { DataSource } from 'typeorm'
 import { TestApp } from './support/app.js'
 import { type ChannelApi, MAIL_API, SMS_API } from './support/channel-api.js'
 import { stored } from './support/ids.js'
 import { bodyOf, fresh, stopSweepers, sweeperOf } from './support/quota-api.js'
 import { rowsRead } from './support/rows-read.js'
-import { onEveryStore, type Store } from './support/store.js'
+import { onEveryStore } from './support/store.js'
 import { shuffled, times } from './support/wire.js'
 
 const APIS = [MAIL_API, SMS_API] as const
@@ -20,20 +20,13 @@ interface Told {
 }
 
 onEveryStore('a consume in one row', (kind) => {
-  let store: Store
   let app: TestApp
   let dataSource: DataSource
 
   beforeAll(async () => {
-    store = await kind.open()
-    app = await TestApp.start(store)
+    app = await TestApp.on(kind)
     await stopSweepers(app)
     dataSource = app.app.get(DataSource)
-  })
-
-  afterAll(async () => {
-    await app.stop()
-    await store.drop()
   })
 
   async function quotaOf(api: ChannelApi, owner: number, total = 100): Promise<number> {

@@ -1,7 +1,6 @@
-import { mkdir, mkdtemp, readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { mkdir, readFile, rename, writeFile } from 'node:fs/promises'
 import { createServer as createHttpServer } from 'node:http'
 import { type AddressInfo, connect, createServer } from 'node:net'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
@@ -14,7 +13,7 @@ import { Detour } from './support/detour.js'
 import { HttpClient } from './support/http-client.js'
 import { runNode } from './support/command.js'
 import { ADMIN, Instance } from './support/instance.js'
-import { opened } from './support/opened.js'
+import { opened, temporaryFolder } from './support/opened.js'
 import { STORES } from './support/store.js'
 import { bodyOf, MAIL, times } from './support/wire.js'
 
@@ -57,8 +56,7 @@ beforeAll(async () => {
   const [kind] = STORES
   ;({ url } = await kind!.open())
   service = await Instance.start(url, new HttpClient())
-  folder = await mkdtemp(join(tmpdir(), 'quota-connector-'))
-  opened(async () => rm(folder, { recursive: true, force: true }))
+  folder = temporaryFolder('quota-connector-')
   accounts = join(folder, 'accounts')
   await writeFile(
     accounts,

@@ -1,7 +1,6 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import type { AddressInfo } from 'node:net'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { beforeAll, describe, expect, it } from '@jest/globals'
@@ -9,7 +8,7 @@ import { Connector, PolicyClient } from './support/connector.js'
 import { Detour } from './support/detour.js'
 import { HttpClient } from './support/http-client.js'
 import { ADMIN, Instance } from './support/instance.js'
-import { opened } from './support/opened.js'
+import { opened, temporaryFolder } from './support/opened.js'
 import { inTime, repeatOnce } from './support/pace.js'
 import { STORES } from './support/store.js'
 import { bodyOf, MAIL, times } from './support/wire.js'
@@ -45,8 +44,7 @@ const usedBy = async (account: number): Promise<number> =>
 
 beforeAll(async () => {
   service = await Instance.start((await STORES[0]!.open()).url, new HttpClient())
-  folder = await mkdtemp(join(tmpdir(), 'quota-connector-'))
-  opened(async () => rm(folder, { recursive: true, force: true }))
+  folder = temporaryFolder('quota-connector-')
   accounts = join(folder, 'accounts')
   await writeFile(
     accounts,

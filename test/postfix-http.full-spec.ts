@@ -1,6 +1,5 @@
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { readFile, writeFile } from 'node:fs/promises'
 import { connect } from 'node:net'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { beforeAll, describe, expect, it } from '@jest/globals'
@@ -8,7 +7,7 @@ import { Connector } from './support/connector.js'
 import { Detour } from './support/detour.js'
 import { HttpClient } from './support/http-client.js'
 import { ADMIN, Instance } from './support/instance.js'
-import { opened } from './support/opened.js'
+import { temporaryFolder } from './support/opened.js'
 import { STORES } from './support/store.js'
 import { bodyOf, MAIL, times } from './support/wire.js'
 
@@ -70,8 +69,7 @@ const ACCEPTED = { status: 200, body: { action: 'accept' } }
 beforeAll(async () => {
   const [kind] = STORES
   service = await Instance.start((await kind!.open()).url, new HttpClient())
-  folder = await mkdtemp(join(tmpdir(), 'quota-http-'))
-  opened(async () => rm(folder, { recursive: true, force: true }))
+  folder = temporaryFolder('quota-http-')
   await writeFile(
     join(folder, 'accounts'),
     times(100)

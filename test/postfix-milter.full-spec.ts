@@ -1,5 +1,4 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { beforeAll, describe, expect, it } from '@jest/globals'
@@ -7,7 +6,7 @@ import { Connector, milterPacket, MilterClient } from './support/connector.js'
 import { Detour } from './support/detour.js'
 import { HttpClient } from './support/http-client.js'
 import { ADMIN, Instance } from './support/instance.js'
-import { opened } from './support/opened.js'
+import { temporaryFolder } from './support/opened.js'
 import { STORES } from './support/store.js'
 import { bodyOf, MAIL, times } from './support/wire.js'
 
@@ -42,8 +41,7 @@ const asked = async (send: () => Promise<string | undefined>, of = connector): P
 beforeAll(async () => {
   const [kind] = STORES
   service = await Instance.start((await kind!.open()).url, new HttpClient())
-  folder = await mkdtemp(join(tmpdir(), 'quota-milter-'))
-  opened(async () => rm(folder, { recursive: true, force: true }))
+  folder = temporaryFolder('quota-milter-')
   const lines = [...times(100).map((n) => `${user(n + 1)} ${n + 1}\n`), '192.0.2.0/24 90\n']
   await writeFile(join(folder, 'accounts'), lines.join(''))
   connector = await Connector.start(settings())

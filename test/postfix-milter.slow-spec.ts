@@ -1,12 +1,12 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { beforeAll, describe, expect, it } from '@jest/globals'
 import { Connector } from './support/connector.js'
 import { figure } from './support/figures.js'
 import { type Answer, HttpClient } from './support/http-client.js'
 import { ADMIN, Instance } from './support/instance.js'
+import { temporaryFolder } from './support/opened.js'
 import { Postfix, Sink, SmtpSession } from './support/postfix.js'
 import { type Store, STORES } from './support/store.js'
 import { bodyOf, MAIL, times } from './support/wire.js'
@@ -35,7 +35,7 @@ describe(`a real Postfix with the connector as a filter (milter), on ${kind.name
   beforeAll(async () => {
     store = await kind.open()
     service = await Instance.start(store.url, new HttpClient())
-    folder = await mkdtemp(join(tmpdir(), 'quota-milter-'))
+    folder = temporaryFolder('quota-milter-')
     const lines = times(100).map((n) => `user-${n}@example.org ${n + 1}`)
     await writeFile(join(folder, 'accounts'), `${lines.join('\n')}\n`)
     settings = {
@@ -57,10 +57,6 @@ describe(`a real Postfix with the connector as a filter (milter), on ${kind.name
       sink.port,
     )
   }, PATIENCE_MS)
-
-  afterAll(async () => {
-    await rm(folder, { recursive: true, force: true })
-  })
 
   const user = (n: number): string => `user-${n}@example.org`
   const total = async (n: number, units: number): Promise<void> => {

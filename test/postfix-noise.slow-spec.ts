@@ -1,14 +1,13 @@
 import { once } from 'node:events'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { writeFile } from 'node:fs/promises'
 import { connect } from 'node:net'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it } from '@jest/globals'
 import fc from 'fast-check'
 import { Connector, milterPacket, questionText } from './support/connector.js'
 import { HttpClient } from './support/http-client.js'
 import { ADMIN, Instance } from './support/instance.js'
-import { opened } from './support/opened.js'
+import { temporaryFolder } from './support/opened.js'
 import { STORES } from './support/store.js'
 import { bodyOf, MAIL, times } from './support/wire.js'
 
@@ -52,8 +51,7 @@ describe('the connector under noise', () => {
     'of 10,000 broken %s charges nothing, and takes no memory',
     async (_, front, broken) => {
       const service = await Instance.start((await STORES[0]!.open()).url, new HttpClient())
-      const folder = await mkdtemp(join(tmpdir(), 'quota-noise-'))
-      opened(async () => rm(folder, { recursive: true, force: true }))
+      const folder = temporaryFolder('quota-noise-')
       await writeFile(join(folder, 'accounts'), `${USER} 1\n`)
       const connector = await Connector.start({
         QUOTA_URL: service.url,

@@ -1,13 +1,13 @@
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { beforeAll, describe, expect, it } from '@jest/globals'
 import { Connector, type LogLine } from './support/connector.js'
 import { Detour } from './support/detour.js'
 import { figure } from './support/figures.js'
 import { HttpClient } from './support/http-client.js'
 import { ADMIN, Instance } from './support/instance.js'
+import { temporaryFolder } from './support/opened.js'
 import { inTime } from './support/pace.js'
 import { Postfix, Sink, SmtpSession } from './support/postfix.js'
 import { type Store, STORES } from './support/store.js'
@@ -44,7 +44,7 @@ describe(`a real Postfix in front of the service on ${kind.name}`, () => {
     store = await kind.open()
     http = new HttpClient()
     service = await Instance.start(store.url, http)
-    folder = await mkdtemp(join(tmpdir(), 'quota-connector-'))
+    folder = temporaryFolder('quota-connector-')
     // Account n belongs to user-n; the tests take ranges of their own.
     const lines = times(400).map((n) => `user-${n}@example.org ${n + 1}`)
     await writeFile(join(folder, 'accounts'), `${lines.join('\n')}\n`)
@@ -70,10 +70,6 @@ describe(`a real Postfix in front of the service on ${kind.name}`, () => {
     ])
     postfix = await Postfix.start(options, sink.port)
   }, PATIENCE_MS)
-
-  afterAll(async () => {
-    await rm(folder, { recursive: true, force: true })
-  })
 
   const user = (n: number): string => `user-${n}@example.org`
   const total = async (n: number, units: number): Promise<void> => {

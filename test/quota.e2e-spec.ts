@@ -1,27 +1,20 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals'
+import { afterEach, beforeAll, describe, expect, it } from '@jest/globals'
 import { TestApp } from './support/app.js'
 import { MAIL_API, SMS_API } from './support/channel-api.js'
 import { bodyOf, fresh, START, stopSweepers } from './support/quota-api.js'
 import { quotaContract } from './support/quota.contract.js'
-import { forEveryChannel, type Store } from './support/store.js'
+import { forEveryChannel } from './support/store.js'
 
 forEveryChannel('quotas', (kind, channels) => {
-  let store: Store
   let app: TestApp
 
   beforeAll(async () => {
-    store = await kind.open()
-    app = await TestApp.start(store)
+    app = await TestApp.on(kind)
     await stopSweepers(app)
   })
 
   afterEach(() => {
     app.clock.set(START)
-  })
-
-  afterAll(async () => {
-    await app.stop()
-    await store.drop()
   })
 
   describe.each(channels)('of $name', (api) => {

@@ -1,24 +1,17 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { beforeAll, describe, expect, it } from '@jest/globals'
 import { DataSource } from 'typeorm'
 import { TestApp } from './support/app.js'
-import { onEveryStore, type Store } from './support/store.js'
+import { onEveryStore } from './support/store.js'
 import { fresh, tally, times, totalQuota, type Wire, WIRES } from './support/wire.js'
 
 // What a restored dump, or a fail-over to a replica that lags, looks like to an instance that goes on running: rows are
 // gone that it has seen.
 onEveryStore('a database put back under a running instance', (kind) => {
-  let store: Store
   let app: TestApp
   let owner = 0
 
   beforeAll(async () => {
-    store = await kind.open()
-    app = await TestApp.start(store)
-  })
-
-  afterAll(async () => {
-    await app.stop()
-    await store.drop()
+    app = await TestApp.on(kind)
   })
 
   /** An owner with a quota, whose lock row is gone again; @param all and its quotas and acts too */

@@ -1,5 +1,4 @@
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
 import { findInterpreters } from '../scripts/programs.mjs'
@@ -9,7 +8,7 @@ import { type Ended, runProgram } from './support/command.js'
 import { figure } from './support/figures.js'
 import { ADMIN } from './support/instance.js'
 import { type HttpFate, LossyProxy } from './support/lossy-proxy.js'
-import { opened } from './support/opened.js'
+import { temporaryFolder } from './support/opened.js'
 import { Receiver, status } from './support/receiver.js'
 import { onEveryStore } from './support/store.js'
 import { times } from './support/wire.js'
@@ -105,12 +104,10 @@ onEveryStore('the senders of examples/senders, on a network that loses answers,'
       const { id } = JSON.parse(received.body) as Message
       status(Number(id.split(' ')[1]) % UNSENDABLE === 0 ? 400 : 202)(response, received, request)
     })
-    folder = await mkdtemp(join(tmpdir(), 'quota-senders-'))
-    opened(async () => rm(folder, { recursive: true, force: true }))
+    folder = temporaryFolder('quota-senders-')
   })
 
   afterAll(async () => {
-    await provider.stop()
     await bench.stop()
   })
 

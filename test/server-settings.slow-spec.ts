@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { beforeAll, describe, expect, it } from '@jest/globals'
 import { createConnection } from 'mysql2/promise'
 import { probeServer } from '../src/database/server-probe.js'
 import { serverOptions } from '../src/database/server.js'
@@ -47,12 +47,6 @@ onOwnServer('on a server with settings of its own mind', () => {
     own = await database.number('SELECT COUNT(*) FROM information_schema.processlist')
     client = new HttpClient()
     instance = await Instance.start(database.url, client, { DATABASE_POOL_SIZE: '24' })
-  })
-
-  afterAll(async () => {
-    await instance.terminate()
-    client.close()
-    await database.drop()
   })
 
   it('the migrations are recorded, in transactional tables', async () => {

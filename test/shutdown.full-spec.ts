@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { constants } from 'node:os'
-import { afterAll, beforeAll, expect, it } from '@jest/globals'
+import { beforeAll, expect, it } from '@jest/globals'
 import { AUTH_TOKENS } from './support/app.js'
 import { HttpClient, NoAnswer } from './support/http-client.js'
 import { Instance } from './support/instance.js'
@@ -21,12 +21,6 @@ onEveryStore('the orderly end of a process', (kind) => {
     store = await kind.open()
     client = new HttpClient()
     instance = await Instance.start(store.url, client)
-  })
-
-  afterAll(async () => {
-    await instance.kill()
-    client.close()
-    await store.drop()
   })
 
   it('writes down the refusals that it has counted and kept to itself', async () => {

@@ -25,59 +25,53 @@ onEveryStore('spells of two instances that are killed', (kind) => {
       const store = await kind.open()
       const client = new HttpClient()
       const instances: Instance[] = []
-      try {
-        for (const _ of [0, 1]) instances.push(await Instance.start(store.url, client))
-        const [one, two] = instances as [Instance, Instance]
-        const feeds = WIRES.map((wire) => new Feed(wire))
-        for (const [round, after] of KILLED_AFTER_MS.entries()) {
-          const [victim, other] = round % 2 === 0 ? [one, two] : [two, one]
-          const refusals = await Promise.all(WIRES.map(async (wire) => refusalsOf(other, wire, count)))
-          const refuse = async (instance: Instance): Promise<void> => {
-            await Promise.all(refusals.map(async ({ send }) => send(instance)))
-          }
-          await Promise.all([refuse(victim), refuse(other)])
-          await sleep(after)
-          await victim.kill()
-          await until(async () => {
-            await Promise.all(feeds.map(async (feed) => feed.read(other)))
-            return refusals.every(({ ids }, n) => ids.every((id) => feeds[n]!.of('owner.refused').has(id)))
-          })
-          await victim.start()
-          // They go on, on both: nothing more is told of them today.
-          await Promise.all([refuse(victim), refuse(other)])
+      for (const _ of [0, 1]) instances.push(await Instance.start(store.url, client))
+      const [one, two] = instances as [Instance, Instance]
+      const feeds = WIRES.map((wire) => new Feed(wire))
+      for (const [round, after] of KILLED_AFTER_MS.entries()) {
+        const [victim, other] = round % 2 === 0 ? [one, two] : [two, one]
+        const refusals = await Promise.all(WIRES.map(async (wire) => refusalsOf(other, wire, count)))
+        const refuse = async (instance: Instance): Promise<void> => {
+          await Promise.all(refusals.map(async ({ send }) => send(instance)))
         }
-        expect(await Promise.all(instances.map(async (instance) => instance.terminate()))).toEqual([0, 0])
-
-        // Two hours later nobody is refused any more.
-        await inStore(store, async (dataSource) => {
-          const lastAt = Date.now() - 2 * HOUR_MS
-          const values = [lastAt, lastAt, lastAt + HOUR_MS].map(instantToStore)
-          for (const { channel } of WIRES) {
-            const [left] = await dataSource.query(`SELECT COUNT(*) AS n FROM ${channel}_spell WHERE stage <> 'told'`)
-            expect(Number(left.n)).toBe(0)
-            await dataSource.query(`UPDATE ${channel}_spell SET since = ?, last_at = ?, due_at = ?`, values)
-          }
+        await Promise.all([refuse(victim), refuse(other)])
+        await sleep(after)
+        await victim.kill()
+        await until(async () => {
+          await Promise.all(feeds.map(async (feed) => feed.read(other)))
+          return refusals.every(({ ids }, n) => ids.every((id) => feeds[n]!.of('owner.refused').has(id)))
         })
-        await Promise.all(instances.map(async (instance) => instance.start()))
-        const began = performance.now()
-        const recovered = async (least: number): Promise<void> =>
-          until(async () => {
-            await Promise.all(feeds.map(async (feed) => feed.read(two)))
-            return feeds.every((feed) => feed.of('owner.recovered').size >= least)
-          })
-        await recovered(1)
-        figure(`${kind.name}: recovered after a start`, { ms: Math.round(performance.now() - began) })
-        await one.kill()
-        await recovered(KILLED_AFTER_MS.length * count)
-        await Promise.all(feeds.map(async (feed) => feed.read(two)))
-        for (const feed of feeds)
-          for (const type of ['owner.refused', 'owner.recovered'])
-            expect(tally([...feed.of(type).values()])).toEqual({ 1: KILLED_AFTER_MS.length * count })
-      } finally {
-        for (const instance of instances) await instance.kill()
-        client.close()
-        await store.drop()
+        await victim.start()
+        // They go on, on both: nothing more is told of them today.
+        await Promise.all([refuse(victim), refuse(other)])
       }
+      expect(await Promise.all(instances.map(async (instance) => instance.terminate()))).toEqual([0, 0])
+
+      // Two hours later nobody is refused any more.
+      await inStore(store, async (dataSource) => {
+        const lastAt = Date.now() - 2 * HOUR_MS
+        const values = [lastAt, lastAt, lastAt + HOUR_MS].map(instantToStore)
+        for (const { channel } of WIRES) {
+          const [left] = await dataSource.query(`SELECT COUNT(*) AS n FROM ${channel}_spell WHERE stage <> 'told'`)
+          expect(Number(left.n)).toBe(0)
+          await dataSource.query(`UPDATE ${channel}_spell SET since = ?, last_at = ?, due_at = ?`, values)
+        }
+      })
+      await Promise.all(instances.map(async (instance) => instance.start()))
+      const began = performance.now()
+      const recovered = async (least: number): Promise<void> =>
+        until(async () => {
+          await Promise.all(feeds.map(async (feed) => feed.read(two)))
+          return feeds.every((feed) => feed.of('owner.recovered').size >= least)
+        })
+      await recovered(1)
+      figure(`${kind.name}: recovered after a start`, { ms: Math.round(performance.now() - began) })
+      await one.kill()
+      await recovered(KILLED_AFTER_MS.length * count)
+      await Promise.all(feeds.map(async (feed) => feed.read(two)))
+      for (const feed of feeds)
+        for (const type of ['owner.refused', 'owner.recovered'])
+          expect(tally([...feed.of(type).values()])).toEqual({ 1: KILLED_AFTER_MS.length * count })
     },
     PATIENCE_MS,
   )

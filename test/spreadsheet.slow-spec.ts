@@ -1,16 +1,16 @@
 import { execFile } from 'node:child_process'
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { promisify } from 'node:util'
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { beforeAll, describe, expect, it } from '@jest/globals'
 import { findCalc } from '../scripts/programs.mjs'
 import { TestApp } from './support/app.js'
 import { changeSetSuite } from './support/change-set/suite.js'
 import { MAIL_API, SMS_API } from './support/channel-api.js'
+import { temporaryFolder } from './support/opened.js'
 import { fresh, stopSweepers } from './support/quota-api.js'
-import { onEveryStore, type Store } from './support/store.js'
+import { onEveryStore } from './support/store.js'
 
 const LABELS = [
   'plain',
@@ -42,21 +42,13 @@ const NUMERALS = ['0012', '1e5', '1.50', '12:30', '2026-01-01', 'TRUE']
 const CSV = '44,34,76,1'
 
 onEveryStore('a list that is exported, opened in LibreOffice Calc and saved again', (kind) => {
-  let store: Store
   let app: TestApp
   let folder: string
 
   beforeAll(async () => {
-    store = await kind.open()
-    app = await TestApp.start(store)
+    app = await TestApp.on(kind)
     await stopSweepers(app)
-    folder = mkdtempSync(join(tmpdir(), 'quota-calc-'))
-  })
-
-  afterAll(async () => {
-    await app.stop()
-    await store.drop()
-    rmSync(folder, { recursive: true })
+    folder = temporaryFolder('quota-calc-')
   })
 
   const calc = async (...args: string[]) => {

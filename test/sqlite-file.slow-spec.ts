@@ -1,9 +1,8 @@
 import { execFileSync } from 'node:child_process'
-import { copyFileSync, mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { copyFileSync, mkdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
+import { afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
 import Database from 'libsql'
 import { DataSource } from 'typeorm'
 import { TestApp } from './support/app.js'
@@ -11,6 +10,7 @@ import { runNode } from './support/command.js'
 import { figure } from './support/figures.js'
 import { type Answer, HttpClient } from './support/http-client.js'
 import { Instance } from './support/instance.js'
+import { temporaryFolder } from './support/opened.js'
 import { STORES } from './support/store.js'
 import { inTime, repeatOnce } from './support/pace.js'
 import { bodyOf, fresh, MAIL, owners, SMS, tally, times, totalQuota } from './support/wire.js'
@@ -28,7 +28,7 @@ describe('a SQLite file', () => {
   let instance: Instance
 
   beforeEach(() => {
-    directory = mkdtempSync(join(tmpdir(), 'quota-file-'))
+    directory = temporaryFolder('quota-file-')
     path = join(directory, 'data', 'quota.db')
     client = new HttpClient()
   })
@@ -187,14 +187,9 @@ describe('a SQLite file', () => {
 })
 
 describe('a SQLite file that others open and close', () => {
-  const folder = mkdtempSync(join(tmpdir(), 'quota-others-'))
+  const folder = temporaryFolder('quota-others-')
   const path = join(folder, 'quota.db')
   const client = new HttpClient()
-
-  afterAll(() => {
-    client.close()
-    rmSync(folder, { recursive: true, force: true })
-  })
 
   /** A process that looks, and ends in order: the last one to close a file takes its `-wal` away. */
   async function usedBySomebodyElse(): Promise<number> {
@@ -234,11 +229,6 @@ describe('a SQLite store that may not grow', () => {
 
   beforeAll(async () => {
     app = await TestApp.start(await STORES[0]!.open())
-  })
-
-  afterAll(async () => {
-    await app.stop()
-    await app.store.drop()
   })
 
   it('answers 503 and not 500, is not ready, and comes back by itself', async () => {

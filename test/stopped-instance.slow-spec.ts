@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { beforeAll, describe, expect, it } from '@jest/globals'
 import { audit } from './support/audit.js'
 import { HAS_SERVER, TestDatabase } from './support/database.js'
 import { figure } from './support/figures.js'
@@ -34,13 +34,6 @@ onServer('an instance that holds locks and is gone without a word', () => {
     proxy = await TcpProxy.start(database.url)
     gone = await Instance.start(proxy.url, client)
     other = await Instance.start(database.url, client)
-  })
-
-  afterAll(async () => {
-    await Promise.all([gone.terminate(), other.terminate()])
-    client.close()
-    await proxy.close()
-    await database.drop()
   })
 
   function victimOf(instance: Instance, callers: number): Victim {

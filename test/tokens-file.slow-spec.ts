@@ -1,11 +1,11 @@
-import { mkdir, mkdtemp, rename, rm, symlink, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { mkdir, rename, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals'
 import { hashOf, newToken } from '../src/auth/token.js'
 import { HttpClient } from './support/http-client.js'
 import { ADMIN, Instance } from './support/instance.js'
+import { temporaryFolder } from './support/opened.js'
 
 // Processes, on a machine that may be busy.
 jest.setTimeout(120_000)
@@ -35,7 +35,7 @@ describe('tokens in a file', () => {
   const metrics = async (): Promise<string> => (await instance.get('/metrics')).text
 
   beforeAll(async () => {
-    folder = await mkdtemp(join(tmpdir(), 'quota-tokens-'))
+    folder = temporaryFolder('quota-tokens-')
     client = new HttpClient()
     await mount(admin)
     await symlink('..data/tokens', join(folder, 'tokens'))
@@ -48,8 +48,6 @@ describe('tokens in a file', () => {
 
   afterAll(async () => {
     await instance.kill()
-    client.close()
-    await rm(folder, { recursive: true, force: true })
   })
 
   it('are valid as soon as they are in the file and until they are removed, and no valid one is refused meanwhile', async () => {
@@ -96,18 +94,12 @@ describe('tokens in a file', () => {
 
 describe('SIGHUP', () => {
   it('does nothing without such a file', async () => {
-    const folder = await mkdtemp(join(tmpdir(), 'quota-signal-'))
+    const folder = temporaryFolder('quota-signal-')
     const client = new HttpClient()
     const instance = await Instance.start(`sqlite:${join(folder, 'quota.db')}`, client, { LOG_LEVEL: 'info' })
-    try {
-      process.kill(instance.pid!, 'SIGHUP')
-      while (!instance.log.includes('SIGHUP ignored')) await sleep(20)
-      expect((await instance.get('/api/v1/me')).status).toBe(200)
-      expect(await instance.terminate()).toBe(0)
-    } finally {
-      await instance.kill()
-      client.close()
-      await rm(folder, { recursive: true, force: true })
-    }
+    process.kill(instance.pid!, 'SIGHUP')
+    while (!instance.log.includes('SIGHUP ignored')) await sleep(20)
+    expect((await instance.get('/api/v1/me')).status).toBe(200)
+    expect(await instance.terminate()).toBe(0)
   })
 })

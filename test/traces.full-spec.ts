@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect } from '@jest/globals'
+import { beforeAll, describe, expect } from '@jest/globals'
 import { Tracing } from '../src/tracing/tracing.js'
 import { TransactionRunner } from '../src/database/transaction-runner.js'
 import { TestApp, TOKENS } from './support/app.js'
@@ -22,11 +22,6 @@ forEveryChannel('traces', (kind, channels) => {
   beforeAll(async () => {
     collector = await Collector.start()
     store = await kind.open()
-  })
-
-  afterAll(async () => {
-    await store.drop()
-    await collector.stop()
   })
 
   const traced = async (use: Use): Promise<void> => servedTraced(store, collector, {}, use)

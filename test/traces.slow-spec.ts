@@ -21,11 +21,6 @@ onEveryStore('traces', (kind) => {
     store = await kind.open()
   })
 
-  afterAll(async () => {
-    await store.drop()
-    await collector.stop()
-  })
-
   it.each([
     ['parentbased_always_on', '1', [true, false, true]],
     ['parentbased_always_off', '1', [true, false, false]],
@@ -58,7 +53,6 @@ onEveryStore('traces', (kind) => {
     })
 
     afterAll(() => {
-      client.close()
       collector.status = 200
     })
 

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, expect, it } from '@jest/globals'
+import { beforeAll, beforeEach, expect, it } from '@jest/globals'
 import { createConnection } from 'mysql2/promise'
 import { DataSource } from 'typeorm'
 import { TransactionRunner } from '../src/database/transaction-runner.js'
@@ -26,7 +26,7 @@ import {
   stopSweepers,
   sweeperOf,
 } from './support/quota-api.js'
-import { forEveryChannel, type Store } from './support/store.js'
+import { forEveryChannel } from './support/store.js'
 import { linesOf } from './support/verify.js'
 
 const HOUR = 3_600
@@ -43,18 +43,11 @@ interface Step {
 }
 
 forEveryChannel('upkeep', (kind, channels) => {
-  let store: Store
   let app: TestApp
   let owner: number
 
   beforeAll(async () => {
-    store = await kind.open()
-    app = await TestApp.start(store, { env: { RETENTION_DAYS: '30', CHANGES_RETENTION_DAYS: '60' } })
-  })
-
-  afterAll(async () => {
-    await app.stop()
-    await store.drop()
+    app = await TestApp.on(kind, { env: { RETENTION_DAYS: '30', CHANGES_RETENTION_DAYS: '60' } })
   })
 
   beforeEach(() => {
@@ -366,7 +359,7 @@ forEveryChannel('upkeep', (kind, channels) => {
   it('adds each act once, even if several instances add at the same time', async () => {
     app.clock.set('2027-05-20T10:00:00.000Z')
     await create(100_000)
-    const other = await TestApp.start(store, { clock: app.clock })
+    const other = await TestApp.start(app.store, { clock: app.clock })
     try {
       await Promise.all(Array.from({ length: 60 }, async () => consume(3)))
       app.clock.pass(LAG)
@@ -422,7 +415,7 @@ forEveryChannel('upkeep', (kind, channels) => {
     app.clock.set('2027-06-01T10:00:00.000Z')
     const { id } = await create(1_000)
     // An instance whose clock is ten minutes behind, and which has not looked since acts were added up.
-    const slow = await TestApp.start(store, { clock: new TestClock('2027-06-01T09:50:00.000Z') })
+    const slow = await TestApp.start(app.store, { clock: new TestClock('2027-06-01T09:50:00.000Z') })
     try {
       await consume(5)
       app.clock.pass(LAG)
@@ -461,7 +454,7 @@ forEveryChannel('upkeep', (kind, channels) => {
     app.clock.set('2027-06-10T10:00:00.000Z')
     await create(1_000_000)
     const clocks = [-900, -70, 240].map((seconds) => new TestClock(app.clock.after(seconds)))
-    const others = await Promise.all(clocks.map(async (clock) => TestApp.start(store, { clock })))
+    const others = await Promise.all(clocks.map(async (clock) => TestApp.start(app.store, { clock })))
     let writing = true
     let charged = 0
     const write = async (one: TestApp): Promise<void> => {
@@ -498,7 +491,7 @@ forEveryChannel('upkeep', (kind, channels) => {
     app.clock.set('2027-06-25T10:00:00.000Z')
     await create(1_000)
     await consume(3)
-    const wrong = await TestApp.start(store, { clock: new TestClock('2037-06-25T10:00:00.000Z') })
+    const wrong = await TestApp.start(app.store, { clock: new TestClock('2037-06-25T10:00:00.000Z') })
     try {
       await stopSweepers(wrong)
       while (await upkeepOf(wrong, MAIL_API).totals.fold());
@@ -737,7 +730,7 @@ forEveryChannel('upkeep', (kind, channels) => {
   if (kind.name !== 'SQLite') {
     /** Runs `action` while a session that is not the service's keeps rows locked. */
     const besideLock = async (rows: string, action: () => Promise<unknown>): Promise<void> => {
-      const other = await createConnection(store.url.replace(/^\w+:/, 'mysql:'))
+      const other = await createConnection(app.store.url.replace(/^\w+:/, 'mysql:'))
       try {
         await other.query('SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED')
         await other.query('START TRANSACTION')
@@ -836,7 +829,7 @@ forEveryChannel('upkeep', (kind, channels) => {
   })
 
   it('runs on one instance at a time', async () => {
-    const theirs = await TestApp.start(store, { clock: app.clock })
+    const theirs = await TestApp.start(app.store, { clock: app.clock })
     const [mine, other] = [upkeepOf(app, SMS_API), upkeepOf(theirs, SMS_API)]
     const holder = async (): Promise<string | null> => (await mine.totals.state()).holder
     await mine.round()

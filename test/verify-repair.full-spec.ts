@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
+import { afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
 import { DataSource } from 'typeorm'
 import { channelToken } from '../src/channel-api/ledger.module.js'
 import { instantToStore } from '../src/database/column.js'
@@ -13,7 +13,7 @@ import { MAIL_API } from './support/channel-api.js'
 import { SCALE } from './support/figures.js'
 import { readable, stored } from './support/ids.js'
 import { type Body, bodyOf, fresh, stopSweepers } from './support/quota-api.js'
-import { onEveryStore, type Store } from './support/store.js'
+import { onEveryStore } from './support/store.js'
 import { linesOf, mailVerifierOf, outcomesOf } from './support/verify.js'
 
 const DAY = 86_400
@@ -22,23 +22,16 @@ const LAG = (FOLD_LAG_MS + LAZY_MS) / 1000 + 1
 const TOTAL = 1_000
 
 onEveryStore('verify --repair', (kind) => {
-  let store: Store
   let app: TestApp
   let owner: number
   let upkeep: Upkeep<never>
 
   beforeAll(async () => {
-    store = await kind.open()
-    app = await TestApp.start(store, { env: { RETENTION_DAYS: '30' } })
+    app = await TestApp.on(kind, { env: { RETENTION_DAYS: '30' } })
     upkeep = app.app.get<Upkeep<never>>(channelToken(MAIL, Upkeep))
     // Adding up and removing are done here, step by step; and what is damaged is not swept while it is looked at.
     await stopSweepers(app)
     await upkeep.onModuleDestroy()
-  })
-
-  afterAll(async () => {
-    await app.stop()
-    await store.drop()
   })
 
   beforeEach(() => {
@@ -193,7 +186,7 @@ onEveryStore('verify --repair', (kind) => {
       await consume(30)
       bodyOf(200, await app.post(`${MAIL_API.usage}/${refunded.id}/refund`, { amount: 5 }, { key: `k${fresh()}` }))
       // Whoever looks up how far the totals have come makes ids after it.
-      const other = await TestApp.start(store, { clock: app.clock })
+      const other = await TestApp.start(app.store, { clock: app.clock })
       try {
         bodyOf(200, await other.post(MAIL_API.consume, { account_id: owner, amount: 40 }, { key: `k${fresh()}` }))
       } finally {

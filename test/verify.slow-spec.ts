@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { afterAll, beforeAll, describe, expect } from '@jest/globals'
+import { beforeAll, describe, expect } from '@jest/globals'
 import { DataSource } from 'typeorm'
 import { channelToken } from '../src/channel-api/ledger.module.js'
 import { TransactionRunner } from '../src/database/transaction-runner.js'
@@ -24,7 +24,7 @@ import { SCALE } from './support/figures.js'
 import { readable, stored } from './support/ids.js'
 import { bodyOf, fresh, stopSweepers, sweeperOf } from './support/quota-api.js'
 import { it } from './support/scoped.js'
-import { onEveryStore, type Store } from './support/store.js'
+import { onEveryStore } from './support/store.js'
 import { linesOf, mailVerifierOf } from './support/verify.js'
 
 // The command is that of the last `npm run build`.
@@ -224,24 +224,17 @@ it('lets a pager take its time', async () => {
 })
 
 onEveryStore('verify', (kind) => {
-  let store: Store
   let app: TestApp
   let dataSource: DataSource
   let transactions: TransactionRunner
 
   beforeAll(async () => {
-    store = await kind.open()
-    app = await TestApp.start(store)
+    app = await TestApp.on(kind)
     await stopSweepers(app)
     // What is added up while a row is damaged would stay so.
     for (const channel of [MAIL, SMS]) await app.app.get<Upkeep<never>>(channelToken(channel, Upkeep)).onModuleDestroy()
     dataSource = app.app.get(DataSource)
     transactions = app.app.get(TransactionRunner)
-  })
-
-  afterAll(async () => {
-    await app.stop()
-    await store.drop()
   })
 
   const verifier = (api: ChannelApi): Verification =>
@@ -793,7 +786,7 @@ onEveryStore('verify', (kind) => {
   })
 
   describe('the command', () => {
-    const run = async (...args: string[]) => runNode([ENTRY, ...args], { env: { DATABASE_URL: store.url } })
+    const run = async (...args: string[]) => runNode([ENTRY, ...args], { env: { DATABASE_URL: app.store.url } })
 
     it('exits with 0 without findings, and with 1 with a finding until it is repaired', async () => {
       const { owner, total: id } = await live(SMS_API)

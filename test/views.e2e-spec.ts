@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, it } from '@jest/globals'
+import { beforeAll, expect, it } from '@jest/globals'
 import { DataSource } from 'typeorm'
 import { createChannel, dropChannel } from '../src/database/migrations/1796000000000-baseline.js'
 import { bytesToStore } from '../src/database/bytes.js'
@@ -8,7 +8,7 @@ import { TestApp } from './support/app.js'
 import { MAIL_API, SMS_API } from './support/channel-api.js'
 import { readable, stored } from './support/ids.js'
 import { type Body, bodyOf, fresh } from './support/quota-api.js'
-import { onEveryStore, type Store } from './support/store.js'
+import { onEveryStore } from './support/store.js'
 
 /** A row as answers tell it: numbers, and times in ISO 8601. */
 function told(row: Body): Body {
@@ -25,19 +25,12 @@ function told(row: Body): Body {
 }
 
 onEveryStore('the views for people', (kind) => {
-  let store: Store
   let app: TestApp
   let dataSource: DataSource
 
   beforeAll(async () => {
-    store = await kind.open()
-    app = await TestApp.start(store)
+    app = await TestApp.on(kind)
     dataSource = app.app.get(DataSource)
-  })
-
-  afterAll(async () => {
-    await app.stop()
-    await store.drop()
   })
 
   const rows = async (sql: string, values: unknown[] = []): Promise<Body[]> =>

@@ -1,13 +1,12 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readFile, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { beforeAll, describe, expect, it } from '@jest/globals'
 import { type Connection, createConnection } from 'mysql2/promise'
 import { Webhook } from 'standardwebhooks'
 import { HAS_SERVER, TestDatabase } from './support/database.js'
-import { opened } from './support/opened.js'
+import { opened, temporaryFolder } from './support/opened.js'
 
 const SECRET = `whsec_${Buffer.alloc(32, 7).toString('base64')}`
 const OF_TEST = JSON.stringify({
@@ -48,7 +47,7 @@ onServer('the receiver in docs/webhooks.md', () => {
     const table = /`(CREATE TABLE events [^`]*)`/.exec(page)?.[1] ?? ''
     await db.query(table)
     const code = /^```js\n([\s\S]*?)^```$/m.exec(page)?.[1] ?? ''
-    folder = await mkdtemp(join(tmpdir(), 'quota-receiver-'))
+    folder = temporaryFolder('quota-receiver-')
     await symlink(join(process.cwd(), 'node_modules'), join(folder, 'node_modules'))
     const said = '.listen(0, function () { console.log(this.address().port) })'
     await writeFile(join(folder, 'receiver.mjs'), code.replace('.listen(8080)', said))
@@ -59,14 +58,6 @@ onServer('the receiver in docs/webhooks.md', () => {
     opened(() => receiver.kill())
     const [port] = (await once(receiver.stdout!, 'data')) as [Buffer]
     url = `http://127.0.0.1:${Number(String(port))}/`
-  })
-
-  afterAll(async () => {
-    receiver.kill()
-    if (receiver.exitCode === null && receiver.signalCode === null) await once(receiver, 'exit')
-    await rm(folder, { recursive: true, force: true })
-    await db.end()
-    await database.drop()
   })
 
   it('keeps an event once, and that of a test', async () => {

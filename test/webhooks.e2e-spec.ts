@@ -3,7 +3,7 @@ import { writeFile } from 'node:fs/promises'
 import type { ServerResponse } from 'node:http'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { afterAll, beforeAll, beforeEach, expect, it } from '@jest/globals'
+import { beforeAll, beforeEach, expect, it } from '@jest/globals'
 import { Webhook } from 'standardwebhooks'
 import { DataSource } from 'typeorm'
 import { TransactionRunner } from '../src/database/transaction-runner.js'
@@ -55,13 +55,6 @@ onEveryStore('webhooks', (kind) => {
 
   beforeEach(() => {
     hooks.list = []
-  })
-
-  afterAll(async () => {
-    await app.stop()
-    await receiver.stop()
-    await hooks.remove()
-    await store.drop()
   })
 
   it('delivers each event once, signed, with the body that its feed shows', async () => {

@@ -1,12 +1,12 @@
 import { randomBytes } from 'node:crypto'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { afterAll, beforeAll, expect, it, jest } from '@jest/globals'
+import { beforeAll, expect, it, jest } from '@jest/globals'
 import { Webhook } from 'standardwebhooks'
 import { HttpClient } from './support/http-client.js'
 import { Instance } from './support/instance.js'
+import { temporaryFolder } from './support/opened.js'
 import type { Body } from './support/quota-api.js'
 import { Receiver } from './support/receiver.js'
 import { onEveryStore, type Store } from './support/store.js'
@@ -45,19 +45,11 @@ onEveryStore('webhooks of instances that are killed', (kind) => {
     store = await kind.open()
     client = new HttpClient()
     receiver = await Receiver.start()
-    folder = await mkdtemp(join(tmpdir(), 'quota-webhooks-'))
+    folder = temporaryFolder('quota-webhooks-')
     const file = join(folder, 'webhooks.json')
     await writeFile(file, JSON.stringify([{ name: 'ops', url: receiver.url('/ops'), secrets: [secret] }]))
     instances = []
     for (let n = 0; n < 2; n += 1) instances.push(await Instance.start(store.url, client, { WEBHOOKS_FILE: file }))
-  })
-
-  afterAll(async () => {
-    for (const instance of instances) await instance.kill()
-    client.close()
-    await receiver.stop()
-    await rm(folder, { recursive: true, force: true })
-    await store.drop()
   })
 
   it('writes one event for each crossing, and delivers each at least once, always the same', async () => {

@@ -12,7 +12,7 @@ import { MAIL } from '../src/mail-quota/mail.channel.js'
 import { TestApp, TOKENS } from './support/app.js'
 import { MAIL_API, SMS_API } from './support/channel-api.js'
 import { bodyOf, brokenFields, copyQuota, fresh, refusal } from './support/quota-api.js'
-import { onEveryStore, type Store } from './support/store.js'
+import { onEveryStore } from './support/store.js'
 
 const QUOTAS = '/api/v1/quotas'
 const USAGE = '/api/v1/quotas/usage'
@@ -24,17 +24,10 @@ const ORIGINS = ['https://office.example.com', 'http://localhost:8080']
 const UUID_V7 = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/
 
 onEveryStore('the wire', (kind) => {
-  let store: Store
   let app: TestApp
 
   beforeAll(async () => {
-    store = await kind.open()
-    app = await TestApp.start(store, { env: { CORS_ORIGINS: ORIGINS.join(), NEW_OWNERS_PER_HOUR: '2' } })
-  })
-
-  afterAll(async () => {
-    await app.stop()
-    await store.drop()
+    app = await TestApp.on(kind, { env: { CORS_ORIGINS: ORIGINS.join(), NEW_OWNERS_PER_HOUR: '2' } })
   })
 
   const newQuota = (owner: number, more: object = {}) => ({
@@ -331,7 +324,7 @@ onEveryStore('the wire', (kind) => {
       status: 503,
       title: 'The service is not available',
       ask: async () => {
-        const closing = await TestApp.start(store)
+        const closing = await TestApp.start(app.store)
         await closing.app.get<Ledger<MailQuota>>(channelToken(MAIL, Ledger)).engine.close()
         const answer = await closing.post(QUOTAS, newQuota(fresh()))
         await closing.stop()

@@ -19,7 +19,7 @@ import { NativeExpressAdapter } from '../../src/http/express.adapter.js'
 import { opened } from './opened.js'
 import { stopIfOver } from './scoped.js'
 import { Sorts } from './sorts.js'
-import type { Store } from './store.js'
+import type { Store, StoreKind } from './store.js'
 
 /** Principals with a narrowed role, by name. */
 export const NARROWED = {
@@ -113,13 +113,19 @@ export class TestApp {
       ...APP_OPTIONS,
       logger: ['error', 'fatal'],
     })
-    const closed = opened(async () => app.close())
+    let started: TestApp | undefined
+    const closed = opened(async () => (started === undefined ? app.close() : started.stop()))
     const sorts =
       config.database.kind === 'sqlite' ? undefined : new Sorts(app.get(DataSource), app.get(TransactionRunner))
     configureApp(app)
     await app.listen(0, '127.0.0.1')
     const { port } = app.getHttpServer().address() as AddressInfo
-    return new TestApp(app, clock, store, `http://127.0.0.1:${port}`, sorts, closed)
+    return (started = new TestApp(app, clock, store, `http://127.0.0.1:${port}`, sorts, closed))
+  }
+
+  /** Starts it on a store of its own. */
+  static async on(kind: StoreKind, options?: Parameters<typeof TestApp.start>[1]): Promise<TestApp> {
+    return TestApp.start(await kind.open(), options)
   }
 
   /** Sends one request: without `as` from a service, with `as: undefined` without a token. */

@@ -6,7 +6,7 @@ import { TestApp } from './app.js'
 import { ChainModel, type Count, type Expected, type Operation, type Quota, type Rule } from './chain.model.js'
 import type { ChannelApi } from './channel-api.js'
 import { type Body, bodyOf, fresh, START, stopSweepers, stopUpkeep, sweeperOf } from './quota-api.js'
-import { forSharedRules, type Store } from './store.js'
+import { forSharedRules } from './store.js'
 import { contradictionsOf } from './verify.js'
 
 /**
@@ -457,13 +457,11 @@ export function chainsEqualTheirModel(histories: number): void {
   const runs = Number(process.env['MODEL_RUNS'] ?? histories)
 
   forSharedRules('owners in groups and their model', (kind, channels) => {
-    let store: Store
     let app: TestApp
     let latest = 0
 
     beforeAll(async () => {
-      store = await kind.open()
-      app = await TestApp.start(store)
+      app = await TestApp.on(kind)
       await stopSweepers(app)
       await stopUpkeep(app)
     })
@@ -472,8 +470,6 @@ export function chainsEqualTheirModel(histories: number): void {
       // What has left a window by the end of a history does not return for one that begins earlier.
       app.clock.set(latest)
       expect(await contradictionsOf(app)).toEqual([])
-      await app.stop()
-      await store.drop()
     })
 
     const live = async (api: ChannelApi, drawn: World): Promise<void> => {

@@ -1,6 +1,7 @@
 import { once } from 'node:events'
-import { createServer, type IncomingHttpHeaders, type Server } from 'node:http'
+import { createServer, type IncomingHttpHeaders } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { opened } from './opened.js'
 
 /** A span as sent, with its attributes as one object. */
 export interface SentSpan {
@@ -52,10 +53,7 @@ export class Collector {
   /** It answers only then. */
   until: Promise<void> = Promise.resolve()
 
-  private constructor(
-    private readonly server: Server,
-    readonly url: string,
-  ) {}
+  private constructor(readonly url: string) {}
 
   static async start(): Promise<Collector> {
     const server = createServer((request, response) => {
@@ -71,14 +69,12 @@ export class Collector {
     })
     server.listen(0, '127.0.0.1')
     await once(server, 'listening')
-    const collector = new Collector(server, `http://127.0.0.1:${(server.address() as AddressInfo).port}`)
+    const collector = new Collector(`http://127.0.0.1:${(server.address() as AddressInfo).port}`)
+    opened(() => {
+      server.closeAllConnections()
+      server.close()
+    })
     return collector
-  }
-
-  async stop(): Promise<void> {
-    this.server.closeAllConnections()
-    this.server.close()
-    await once(this.server, 'close')
   }
 
   /** The spans of a trace, in the order in which they began. */

@@ -6,6 +6,7 @@ import { PATIENCE_MS, seriousFindings, type TestBrowser } from './browser.js'
 import { HttpClient } from './http-client.js'
 import { Instance } from './instance.js'
 import type { Body } from './quota-api.js'
+import type { StoreKind } from './store.js'
 
 /** People under their own names, and a program that sends. */
 export const PEOPLE = {
@@ -37,6 +38,11 @@ export class Service {
   /** @param store any store, by its URL */
   static async start(store: { readonly url: string }, env: Record<string, string> = {}): Promise<Service> {
     return new Service(await Instance.start(store.url, new HttpClient(), { AUTH_TOKENS, ...env }))
+  }
+
+  /** Starts it on a store of its own. */
+  static async on(kind: StoreKind, env?: Record<string, string>): Promise<Service> {
+    return Service.start(await kind.open(), env)
   }
 
   get url(): string {

@@ -1,10 +1,10 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Response } from 'supertest'
 import { Webhooks } from '../../src/webhook/webhooks.js'
 import type { TestApp } from './app.js'
+import { temporaryFolder } from './opened.js'
 import { type Body, bodyOf, fresh } from './quota-api.js'
 
 const PATIENCE_MS = 60_000
@@ -38,7 +38,7 @@ export class Endpoints {
 
   /** An empty file; `app` is to be set. */
   static async make(): Promise<Endpoints> {
-    const folder = await mkdtemp(join(tmpdir(), 'quota-endpoints-'))
+    const folder = temporaryFolder('quota-endpoints-')
     const path = join(folder, 'webhooks.json')
     await writeFile(path, '[]')
     return new Endpoints(folder, path)
@@ -92,9 +92,5 @@ export class Endpoints {
       ids.push(bodyOf(201, await this.app.post(quotas, quota)).id)
     }
     return ids
-  }
-
-  async remove(): Promise<void> {
-    await rm(this.folder, { recursive: true, force: true })
   }
 }

@@ -1,8 +1,8 @@
-import { afterAll, beforeAll, expect, it } from '@jest/globals'
+import { beforeAll, expect, it } from '@jest/globals'
 import fc from 'fast-check'
 import { TestApp, TOKENS } from './app.js'
 import { document, type Operation, type Schema, unlike } from './document.js'
-import { onEveryStore, type Store } from './store.js'
+import { onEveryStore } from './store.js'
 
 /** One request as sent. */
 interface Attempt {
@@ -219,24 +219,17 @@ export function generatedRequestsMeetNoFault(count: number): void {
   const requests = Number(process.env['FUZZ_REQUESTS'] ?? count)
 
   onEveryStore('generated requests', (kind) => {
-    let store: Store
     let app: TestApp
     const statuses = new Map<number, number>()
 
     beforeAll(async () => {
-      store = await kind.open()
-      app = await TestApp.start(store)
+      app = await TestApp.on(kind)
       // Quotas to find, spend and change.
       for (let id = 1; id <= 40; id += 1) {
         const quota = { quota_type: 1, total: 1_000, expire_at: '2030-01-01T00:00:00Z' }
         await app.post('/api/v1/quotas', { account_id: id, user_id: id, ...quota }).expect(201)
         await app.post('/api/sms/admin/quota', { user_id: id, ...quota }).expect(201)
       }
-    })
-
-    afterAll(async () => {
-      await app.stop()
-      await store.drop()
     })
 
     it(`${requests} of them from the API document meet no fault, and every answer is as the document says`, async () => {

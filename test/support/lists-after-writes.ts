@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect } from '@jest/globals'
+import { beforeAll, describe, expect } from '@jest/globals'
 import Database from 'libsql'
 import { createConnection } from 'mysql2/promise'
 import { TestApp } from './app.js'
@@ -43,11 +43,6 @@ export function listsAfterWrites(reads: number): void {
     beforeAll(async () => {
       store = await kind.open()
       app = await TestApp.start(store)
-    })
-
-    afterAll(async () => {
-      await app.stop()
-      await store.drop()
     })
 
     describe.each(channels)('of $name', (api) => {

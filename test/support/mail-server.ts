@@ -63,7 +63,7 @@ export class MailServer {
       ...options,
     })
     this.server.on('error', () => undefined)
-    this.closed = opened(() => this.server.close())
+    this.closed = opened(async () => this.stop())
   }
 
   /** @param options others than those of a server without signing in */

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll } from '@jest/globals'
+import { beforeAll } from '@jest/globals'
 import request, { type Response } from 'supertest'
 import { TestApp } from './app.js'
 import { TestClock } from './clock.js'
@@ -22,11 +22,6 @@ export class Provided {
       this.issuer = await Issuer.start(() => this.clock.now())
       for (const alg of ALGORITHMS) await this.issuer.addKey(alg, alg)
       this.app = await TestApp.start(this.store, { clock: this.clock, env: this.env() })
-    })
-
-    afterAll(async () => {
-      await this.app.stop()
-      await this.store.drop()
     })
   }
 

@@ -8,7 +8,7 @@ import { ask } from '../../scripts/mariadb.mjs'
 import type { DatabaseConfig } from '../../src/config/config.js'
 import { type ChannelApi, MAIL_API, SMS_API } from './channel-api.js'
 import { SCALE } from './figures.js'
-import { opened } from './opened.js'
+import { closingAtTheEnd, opened } from './opened.js'
 import { serverTemplate, sqliteTemplate } from './template.js'
 
 /** A kind of store that the suites run on. */
@@ -126,7 +126,9 @@ function run(
 
 function onStore(title: string, kind: StoreKind, suite: (kind: StoreKind) => void): void {
   describe(`${title} on ${kind.name}`, () => {
-    suite(kind)
+    closingAtTheEnd(() => {
+      suite(kind)
+    })
   })
 }
 

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { beforeAll, describe, expect, it } from '@jest/globals'
 import fc from 'fast-check'
 import { channelToken } from '../../src/channel-api/ledger.module.js'
 import { ServiceError } from '../../src/common/service-error.js'
@@ -15,7 +15,7 @@ import type { Status } from '../../src/domain/quota.js'
 import type { SettingsPatch } from '../../src/domain/settings.js'
 import { SMS } from '../../src/sms-quota/sms.channel.js'
 import { TestApp, TOKENS } from './app.js'
-import { onEveryStore, type Store } from './store.js'
+import { onEveryStore } from './store.js'
 import { type Ask, type Given, type ModelOperation, type SettingsBody, UsageModel } from './usage.model.js'
 
 /**
@@ -624,19 +624,12 @@ export function usageEqualsItsModel(histories: number): void {
   const runs = Number(process.env['MODEL_RUNS'] ?? histories)
 
   onEveryStore('a service and its model', (kind) => {
-    let store: Store
     let app: TestApp
     let owners = 0
     let steps = 0
 
     beforeAll(async () => {
-      store = await kind.open()
-      app = await TestApp.start(store)
-    })
-
-    afterAll(async () => {
-      await app.stop()
-      await store.drop()
+      app = await TestApp.on(kind)
     })
 
     async function live(

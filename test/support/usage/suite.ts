@@ -1,9 +1,9 @@
-import { afterAll, beforeAll, beforeEach, expect } from '@jest/globals'
+import { beforeAll, beforeEach, expect } from '@jest/globals'
 import type { Response } from 'supertest'
 import { type As, type Sent, TestApp } from '../app.js'
 import type { ChannelApi } from '../channel-api.js'
 import { START, sweeperOf } from '../quota-api.js'
-import type { Store, StoreKind } from '../store.js'
+import type { StoreKind } from '../store.js'
 
 /** The members of a batch's result that tests use. */
 export interface BatchResult {
@@ -24,19 +24,12 @@ export const UUID_V7 = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-
  * Call it within a `describe`.
  */
 export function usageSuite(channel: ChannelApi, other: ChannelApi, kind: StoreKind) {
-  let store: Store
   let app: TestApp
   let owner = 1000
   let keys = 0
 
   beforeAll(async () => {
-    store = await kind.open()
-    app = await TestApp.start(store)
-  })
-
-  afterAll(async () => {
-    await app.stop()
-    await store.drop()
+    app = await TestApp.on(kind)
   })
 
   // Every test has its own owner, and begins at the same noon.
