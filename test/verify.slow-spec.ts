@@ -228,14 +228,16 @@ onEveryStore('verify', (kind) => {
   let dataSource: DataSource
   let transactions: TransactionRunner
 
-  beforeAll(async () => {
+  async function begin(): Promise<void> {
     app = await TestApp.on(kind)
     await stopSweepers(app)
     // What is added up while a row is damaged would stay so.
     for (const channel of [MAIL, SMS]) await app.app.get<Upkeep<never>>(channelToken(channel, Upkeep)).onModuleDestroy()
     dataSource = app.app.get(DataSource)
     transactions = app.app.get(TransactionRunner)
-  })
+  }
+
+  beforeAll(begin)
 
   const verifier = (api: ChannelApi): Verification =>
     api.channel === 'mail'
@@ -582,6 +584,56 @@ onEveryStore('verify', (kind) => {
     await expect(write).rejects.toThrow('a snapshot only reads')
   })
 
+  // Before there are many rows, since each command reads all of them.
+  describe('the command', () => {
+    const run = async (...args: string[]) => runNode([ENTRY, ...args], { env: { DATABASE_URL: app.store.url } })
+
+    it('exits with 0 without findings, and with 1 with a finding until it is repaired', async () => {
+      const { owner, total: id } = await live(SMS_API)
+      const well = await run()
+      expect(well).toMatchObject({ code: 0, stderr: '' })
+      expect(well.stdout).toMatch(
+        /^Database .*\n\d+ acts, \d+ operations, \d+ changes, \d+ events, \d+ owners(, \d+ totals)?: 0 contradictions\n$/,
+      )
+
+      await sql('UPDATE sms_quota SET used = used - 1 WHERE id = ?', [id])
+      const wrong = await run()
+      expect(wrong).toMatchObject({ code: 1, stderr: '' })
+      expect(wrong.stdout).toContain(`\nsms counters: quota ${id} of owner ${owner}: expected used `)
+      expect(wrong.stdout).toMatch(/: 1 contradiction\n$/)
+      const told = (await run('--json')).stdout
+        .trim()
+        .split('\n')
+        .map((line) => JSON.parse(line) as object)
+      expect(told).toEqual([
+        expect.objectContaining({ channel: 'sms', rule: 'counters', where: `quota ${id} of owner ${owner}` }),
+        expect.objectContaining({ contradictions: 1, left: 1 }),
+      ])
+
+      const repaired = await run('--repair')
+      expect(repaired).toMatchObject({ code: 0, stderr: '' })
+      expect(repaired.stdout).toMatch(/ - mended\n.*: 1 contradiction, 1 mended, 0 left\n$/)
+      expect(await run()).toMatchObject({ code: 0 })
+
+      await sql('UPDATE sms_quota SET version = version + 1 WHERE id = ?', [id])
+      const left = await run('--repair')
+      expect(left).toMatchObject({ code: 1, stderr: '' })
+      expect(left.stdout).toMatch(
+        /sms version: .* - left\n {2}SELECT .*;\nversion: look for a missing change, .*\ndocs.*\n.*: 1 contradiction, 0 mended, 1 left\n$/,
+      )
+      await sql('UPDATE sms_quota SET version = version - 1 WHERE id = ?', [id])
+    })
+
+    it('exits with 2 if it cannot verify', async () => {
+      const empty = await kind.openEmpty()
+      const nothing = await runNode([ENTRY], { env: { DATABASE_URL: empty.url } })
+      expect(nothing.code).toBe(2)
+      expect(nothing.stderr).toContain('its schema is not that of this version')
+      expect(await run('--mend')).toMatchObject({ code: 2, stdout: '' })
+      await empty.drop()
+    })
+  })
+
   it('has the same result for any number of rows: pages end within an owner', async () => {
     const owner = fresh()
     const id = await total(MAIL_API, owner, 100_000)
@@ -785,84 +837,41 @@ onEveryStore('verify', (kind) => {
     })
   })
 
-  describe('the command', () => {
-    const run = async (...args: string[]) => runNode([ENTRY, ...args], { env: { DATABASE_URL: app.store.url } })
+  // On a store of its own: it reads all rows again and again, and what it removes is missing in the findings of others.
+  describe('of a young store', () => {
+    beforeAll(begin)
 
-    it('exits with 0 without findings, and with 1 with a finding until it is repaired', async () => {
-      const { owner, total: id } = await live(SMS_API)
-      const well = await run()
-      expect(well).toMatchObject({ code: 0, stderr: '' })
-      expect(well.stdout).toMatch(
-        /^Database .*\n\d+ acts, \d+ operations, \d+ changes, \d+ events, \d+ owners(, \d+ totals)?: 0 contradictions\n$/,
-      )
-
-      await sql('UPDATE sms_quota SET used = used - 1 WHERE id = ?', [id])
-      const wrong = await run()
-      expect(wrong).toMatchObject({ code: 1, stderr: '' })
-      expect(wrong.stdout).toContain(`\nsms counters: quota ${id} of owner ${owner}: expected used `)
-      expect(wrong.stdout).toMatch(/: 1 contradiction\n$/)
-      const told = (await run('--json')).stdout
-        .trim()
-        .split('\n')
-        .map((line) => JSON.parse(line) as object)
-      expect(told).toEqual([
-        expect.objectContaining({ channel: 'sms', rule: 'counters', where: `quota ${id} of owner ${owner}` }),
-        expect.objectContaining({ contradictions: 1, left: 1 }),
-      ])
-
-      const repaired = await run('--repair')
-      expect(repaired).toMatchObject({ code: 0, stderr: '' })
-      expect(repaired.stdout).toMatch(/ - mended\n.*: 1 contradiction, 1 mended, 0 left\n$/)
-      expect(await run()).toMatchObject({ code: 0 })
-
-      await sql('UPDATE sms_quota SET version = version + 1 WHERE id = ?', [id])
-      const left = await run('--repair')
-      expect(left).toMatchObject({ code: 1, stderr: '' })
-      expect(left.stdout).toMatch(
-        /sms version: .* - left\n {2}SELECT .*;\nversion: look for a missing change, .*\ndocs.*\n.*: 1 contradiction, 0 mended, 1 left\n$/,
-      )
-      await sql('UPDATE sms_quota SET version = version - 1 WHERE id = ?', [id])
-    })
-
-    it('exits with 2 if it cannot verify', async () => {
-      const empty = await kind.openEmpty()
-      const nothing = await runNode([ENTRY], { env: { DATABASE_URL: empty.url } })
-      expect(nothing.code).toBe(2)
-      expect(nothing.stderr).toContain('its schema is not that of this version')
-      expect(await run('--mend')).toMatchObject({ code: 2, stdout: '' })
-      await empty.drop()
-    })
-  })
-
-  // Last: what is removed here is missing in the findings of others.
-  it.each(APIS)(
-    'finds nothing wrong while events, changes and acts are removed on $name',
-    async (api) => {
-      const upkeep = app.app.get<Upkeep<never>>(channelToken(api.channel === 'mail' ? MAIL : SMS, Upkeep))
-      const sequencer = app.app.get<EventSequencer<never>>(
-        channelToken(api.channel === 'mail' ? MAIL : SMS, EventSequencer),
-      )
-      for (let month = 0; month < 3; month += 1) {
-        const { total: id, cycle } = await live(api)
-        await sequencer.number()
-        app.clock.pass(20 * DAY)
-        bodyOf(200, await app.put(`${api.quotas}/${id}`, { total: 900, thresholds: [1, 5, 95] }))
-        bodyOf(200, await app.post(`${api.quotas}/${id}/reset`, {}))
-        bodyOf(200, await app.put(`${api.quotas}/${cycle}`, { cycle_unit: 'week', thresholds: [10] }))
-        expect(await findings(api)).toEqual([])
-        while (await upkeep.totals.fold());
-        await sql(`UPDATE ${api.channel}_ledger_state SET begins_at = ?`, [instantToStore(upkeep.retention.cutoff(30))])
-        const steps = [
-          async () => (await upkeep.retention.removeEvents()) > 0,
-          async () => (await upkeep.retention.removeChanges(30)) > 0,
-        ]
-        for (const step of steps) while (await step()) expect(await findings(api)).toEqual([])
-        for (let after: string | undefined = ''; after !== undefined;) {
-          after = (await upkeep.retention.removeActs(after, upkeep.retention.cutoff(30), 30)).last
+    it.each(APIS)(
+      'finds nothing wrong while events, changes and acts are removed on $name',
+      async (api) => {
+        const upkeep = app.app.get<Upkeep<never>>(channelToken(api.channel === 'mail' ? MAIL : SMS, Upkeep))
+        const sequencer = app.app.get<EventSequencer<never>>(
+          channelToken(api.channel === 'mail' ? MAIL : SMS, EventSequencer),
+        )
+        for (let month = 0; month < 3; month += 1) {
+          const { total: id, cycle } = await live(api)
+          await sequencer.number()
+          app.clock.pass(20 * DAY)
+          bodyOf(200, await app.put(`${api.quotas}/${id}`, { total: 900, thresholds: [1, 5, 95] }))
+          bodyOf(200, await app.post(`${api.quotas}/${id}/reset`, {}))
+          bodyOf(200, await app.put(`${api.quotas}/${cycle}`, { cycle_unit: 'week', thresholds: [10] }))
           expect(await findings(api)).toEqual([])
+          while (await upkeep.totals.fold());
+          await sql(`UPDATE ${api.channel}_ledger_state SET begins_at = ?`, [
+            instantToStore(upkeep.retention.cutoff(30)),
+          ])
+          const steps = [
+            async () => (await upkeep.retention.removeEvents()) > 0,
+            async () => (await upkeep.retention.removeChanges(30)) > 0,
+          ]
+          for (const step of steps) while (await step()) expect(await findings(api)).toEqual([])
+          for (let after: string | undefined = ''; after !== undefined;) {
+            after = (await upkeep.retention.removeActs(after, upkeep.retention.cutoff(30), 30)).last
+            expect(await findings(api)).toEqual([])
+          }
         }
-      }
-    },
-    600_000,
-  )
+      },
+      600_000,
+    )
+  })
 })
