@@ -36,7 +36,7 @@ onServer('one caller among others', () => {
   beforeAll(async () => {
     database = await TestDatabase.open()
     client = new HttpClient()
-    instance = await Instance.start(database.url, client, { AUTH_TOKENS })
+    instance = await Instance.start(database.url, { AUTH_TOKENS })
     for (let at = 1; at <= ACCOUNTS; at += 50) {
       await Promise.all(times(50).map(async (n) => instance.post(MAIL.quotas, totalQuota(MAIL, at + n, 1_000_000))))
     }

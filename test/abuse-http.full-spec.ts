@@ -2,7 +2,6 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { gzipSync } from 'node:zlib'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals'
 import { figure } from './support/figures.js'
-import { HttpClient } from './support/http-client.js'
 import { ADMIN, Instance } from './support/instance.js'
 import { RawClient, type RawAnswer } from './support/raw-client.js'
 import { type Store, STORES } from './support/store.js'
@@ -19,15 +18,13 @@ const MAX_CONNECTIONS = 20
 
 describe('abuse of HTTP', () => {
   let store: Store
-  let client: HttpClient
   let instance: Instance
   let port: number
   const open: RawClient[] = []
 
   beforeAll(async () => {
     store = await STORES[0]!.open()
-    client = new HttpClient()
-    instance = await Instance.start(store.url, client, {
+    instance = await Instance.start(store.url, {
       LOG_LEVEL: 'info',
       MAX_CONNECTIONS: String(MAX_CONNECTIONS),
       REQUEST_TIMEOUT_SECONDS: '2',
@@ -427,7 +424,7 @@ describe('abuse of HTTP', () => {
     }
 
     beforeAll(async () => {
-      other = await Instance.start(store.url, client, { LOG_LEVEL: 'info', TRUST_PROXY: 'loopback' })
+      other = await Instance.start(store.url, { LOG_LEVEL: 'info', TRUST_PROXY: 'loopback' })
       port = Number(new URL(other.url).port)
     })
 
@@ -483,7 +480,7 @@ describe('abuse of HTTP', () => {
     })
 
     const start = async (env: Record<string, string>) => {
-      ending = await Instance.start(store.url, client, { ...LOG, ...env })
+      ending = await Instance.start(store.url, { ...LOG, ...env })
       port = Number(new URL(ending.url).port)
     }
 

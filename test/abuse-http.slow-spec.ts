@@ -48,14 +48,12 @@ const AUTH_TOKENS = Object.entries({ 'admin:admin': ADMIN, 'other:admin': OTHER,
 
 onOneStore('under a flood', (kind) => {
   let store: Store
-  let client: HttpClient
   let instance: Instance
   let owner = 0
 
   beforeAll(async () => {
     store = await kind.open()
-    client = new HttpClient()
-    instance = await Instance.start(store.url, client, { MAX_CONNECTIONS: '500' })
+    instance = await Instance.start(store.url, { MAX_CONNECTIONS: '500' })
   })
 
   /**
@@ -170,7 +168,7 @@ onOneStore('under a flood', (kind) => {
 
     beforeAll(async () => {
       await instance.terminate()
-      instance = await Instance.start(store.url, client, {
+      instance = await Instance.start(store.url, {
         AUTH_TOKENS,
         DOCS_PUBLIC: 'true',
         MAX_CONNECTIONS: String(LET_IN),

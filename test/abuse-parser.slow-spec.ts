@@ -54,13 +54,11 @@ const KINDS = Object.entries(BROKEN)
 
 describe('requests that the parser rejects', () => {
   let store: Store
-  let client: HttpClient
   let instance: Instance
 
   beforeAll(async () => {
     store = await STORES[0]!.open()
-    client = new HttpClient()
-    instance = await Instance.start(store.url, client)
+    instance = await Instance.start(store.url)
   })
 
   /** Sends bytes in one packet or two, and ends the connection by FIN, by a reset, or when the service does. */

@@ -41,7 +41,7 @@ onEveryStore('one caller who reads among others', (kind) => {
   beforeAll(async () => {
     store = await kind.open()
     client = new HttpClient()
-    instance = await Instance.start(store.url, client, { AUTH_TOKENS })
+    instance = await Instance.start(store.url, { AUTH_TOKENS })
     await instance.post(MAIL.quotas, totalQuota(MAIL, 1, 1_000_000))
     for (let sent = 0; sent < OPERATIONS; sent += 1_000) {
       const items = times(1_000).map(() => ({ account_id: 1, amount: 1, idempotency_key: fresh('read') }))

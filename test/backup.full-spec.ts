@@ -9,7 +9,6 @@ import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals
 import Database from 'libsql'
 import { createConnection, type RowDataPacket } from 'mysql2/promise'
 import { runNode } from './support/command.js'
-import { HttpClient } from './support/http-client.js'
 import { Instance } from './support/instance.js'
 import { temporaryFolder } from './support/opened.js'
 import { onEveryStore, type Store } from './support/store.js'
@@ -23,18 +22,16 @@ const QUOTA = { account_id: 7, quota_type: 1, total: 1_000_000, expire_at: '2099
 const CONSUME = '/api/v1/quotas/usage/consume'
 
 let folder: string
-let client: HttpClient
 const at = (name: string): string => join(folder, name)
 
 beforeEach(async () => {
   folder = temporaryFolder('quota-backup-')
-  client = new HttpClient()
 })
 
 describe('the backup command', () => {
   it('copies everything that was answered before, as one consistent state, while the service continues to write', async () => {
     const env = { DATABASE_URL: `sqlite:${at('quota.db')}` }
-    const instance = await Instance.start(env.DATABASE_URL, client)
+    const instance = await Instance.start(env.DATABASE_URL)
     let consumed = 0
     let ended = false as boolean
     try {
@@ -64,7 +61,7 @@ describe('the backup command', () => {
     expect(acts).toBe(used)
     expect((await stat(at('copy.db'))).mode & 0o777).toBe(0o600)
 
-    const restored = await Instance.start(`sqlite:${at('copy.db')}`, client)
+    const restored = await Instance.start(`sqlite:${at('copy.db')}`)
     try {
       expect(JSON.parse((await restored.get('/api/v1/quotas/summary/7')).text)).toMatchObject({ used })
     } finally {
@@ -215,7 +212,7 @@ onEveryStore('a dump of a server', (kind) => {
   const summary = async (): Promise<unknown> => JSON.parse((await instance!.get('/api/v1/quotas/summary/7')).text)
 
   async function started(): Promise<void> {
-    instance = await Instance.start(store.url, client)
+    instance = await Instance.start(store.url)
   }
 
   async function stopped(): Promise<void> {

@@ -4,7 +4,7 @@ import { TestApp } from './support/app.js'
 import { audit } from './support/audit.js'
 import { HAS_SERVER, TestDatabase } from './support/database.js'
 import { figure, SCALE } from './support/figures.js'
-import { type Answer, HttpClient } from './support/http-client.js'
+import type { Answer } from './support/http-client.js'
 import { Instance } from './support/instance.js'
 import { onEveryStore } from './support/store.js'
 import { bodyOf, fresh, MAIL, owners, times, totalQuota } from './support/wire.js'
@@ -99,18 +99,16 @@ const onServer = HAS_SERVER ? describe : describe.skip
 
 onServer('caps on two instances', () => {
   let database: TestDatabase
-  let client: HttpClient
 
   beforeAll(async () => {
     database = await TestDatabase.open()
-    client = new HttpClient()
   })
 
   it(
     'are exact to the unit, also where one is killed in the middle and its callers ask again',
     async () => {
-      let one = await Instance.start(database.url, client)
-      const other = await Instance.start(database.url, client)
+      let one = await Instance.start(database.url)
+      const other = await Instance.start(database.url)
       let turn = 0
       const post: Post = async (path, body, key) => {
         for (let tries = 0; ; tries += 1) {
@@ -124,7 +122,7 @@ onServer('caps on two instances', () => {
       const racing = race(post, limits, 30)
       await sleep(1_000)
       await one.kill()
-      one = await Instance.start(database.url, client)
+      one = await Instance.start(database.url)
       const told = await racing
       const get = async (path: string): Promise<Answer> => other.get(path)
       const [first = 0, second = 0] = await used(get, limits.payers)
@@ -143,7 +141,7 @@ onServer('caps on two instances', () => {
     async () => {
       // The window is full, opens again, and is full again.
       const seconds = Math.max(75, Math.round(75 * SCALE))
-      const instances = await Promise.all([Instance.start(database.url, client), Instance.start(database.url, client)])
+      const instances = await Promise.all([Instance.start(database.url), Instance.start(database.url)])
       const [owner] = owners(1) as [number]
       const make = async (body: object): Promise<number> => (await instances[0].post(MAIL.quotas, body)).status
       expect(await make(totalQuota(MAIL, owner, 1_000_000_000))).toBe(201)

@@ -7,7 +7,7 @@ import { Clock } from '../src/common/clock.js'
 import { audit } from './support/audit.js'
 import { HAS_SERVER, TestDatabase } from './support/database.js'
 import { figure, SCALE } from './support/figures.js'
-import { type Answer, HttpClient, NoAnswer } from './support/http-client.js'
+import { type Answer, NoAnswer } from './support/http-client.js'
 import { ADMIN, Instance, OTHER } from './support/instance.js'
 import { temporaryFolder } from './support/opened.js'
 import { inTime } from './support/pace.js'
@@ -35,7 +35,6 @@ const upload = async (instance: Instance, text: string, token = ADMIN) =>
 
 onServer('change sets while resets pass and instances are killed', () => {
   let database: TestDatabase
-  let client: HttpClient
   let directory: string
   let shiftMs = 0
   const instances: Instance[] = []
@@ -59,7 +58,6 @@ onServer('change sets while resets pass and instances are killed', () => {
   beforeAll(async () => {
     directory = temporaryFolder('quota-turns-')
     database = await TestDatabase.open()
-    client = new HttpClient()
     await shift(0)
     const env = {
       NODE_OPTIONS: importing('measured-loop.mjs'),
@@ -67,7 +65,7 @@ onServer('change sets while resets pass and instances are killed', () => {
       SHIFT_FILE: join(directory, 'shift'),
     }
     for (let n = 0; n < 2; n += 1) {
-      const instance = await Instance.start(database.url, client, env)
+      const instance = await Instance.start(database.url, env)
       instances.push(instance)
       born(instance)
     }
@@ -237,15 +235,13 @@ onServer('change sets while resets pass and instances are killed', () => {
 
 onServer('a change set that ends each process that works on it', () => {
   let database: TestDatabase
-  let client: HttpClient
   let instance: Instance
   const LETHAL = 'a label that ends the process'
 
   beforeAll(async () => {
     database = await TestDatabase.open()
-    client = new HttpClient()
     const env = { NODE_OPTIONS: importing('lethal-text.mjs'), LETHAL_TEXT: LETHAL }
-    instance = await Instance.start(database.url, client, env)
+    instance = await Instance.start(database.url, env)
   }, PATIENCE_MS)
 
   it(

@@ -2,7 +2,6 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { beforeAll, describe, expect, it } from '@jest/globals'
 import { HAS_SERVER, TestDatabase } from './support/database.js'
 import { SCALE } from './support/figures.js'
-import { HttpClient } from './support/http-client.js'
 import { Instance } from './support/instance.js'
 import { bodyOf, WIRES } from './support/wire.js'
 
@@ -16,14 +15,12 @@ const onServer = HAS_SERVER ? describe : describe.skip
 
 onServer.each(WIRES)('a change set of $channel whose instances are killed', (wire) => {
   let database: TestDatabase
-  let client: HttpClient
   const instances: Instance[] = []
 
   beforeAll(async () => {
     database = await TestDatabase.open()
-    client = new HttpClient()
     // One after the other: the first migrates.
-    for (let n = 0; n < 2; n += 1) instances.push(await Instance.start(database.url, client))
+    for (let n = 0; n < 2; n += 1) instances.push(await Instance.start(database.url))
     // Rows as creates have made them, of many owners.
     const table = `${wire.channel}_quota`
     const first = bodyOf(

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { audit } from './support/audit.js'
 import { HAS_SERVER, TestDatabase } from './support/database.js'
 import { figure, SCALE } from './support/figures.js'
-import { type Answer, HttpClient } from './support/http-client.js'
+import type { Answer } from './support/http-client.js'
 import { Instance } from './support/instance.js'
 import { verified } from './support/verify.js'
 import { bodyOf, fresh, MAIL, owners, tally, times, totalQuota } from './support/wire.js'
@@ -24,16 +24,14 @@ const TEN_YEARS_MS = 315_576_000_000
 
 onServer('instances whose clocks are wrong', () => {
   let database: TestDatabase
-  let client: HttpClient
   /** The last one gets no request but for its metrics. */
   let instances: Instance[] = []
 
   beforeAll(async () => {
     database = await TestDatabase.open()
-    client = new HttpClient()
     for (const shift of [-11 * MINUTE_MS, TEN_YEARS_MS, -5 * MINUTE_MS, 11 * MINUTE_MS]) {
       const env = { NODE_OPTIONS: SHIFTED, CLOCK_SHIFT_MS: String(shift), LOG_LEVEL: 'warn', METRICS_PUBLIC: 'true' }
-      instances.push(await Instance.start(database.url, client, { ...env, RETENTION_DAYS: '30' }))
+      instances.push(await Instance.start(database.url, { ...env, RETENTION_DAYS: '30' }))
     }
   })
 

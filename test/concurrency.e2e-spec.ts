@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/glob
 import { audit } from './support/audit.js'
 import { HAS_SERVER, TestDatabase } from './support/database.js'
 import { figure, SCALE } from './support/figures.js'
-import { type Answer, HttpClient } from './support/http-client.js'
+import type { Answer } from './support/http-client.js'
 import { Instance, OTHER } from './support/instance.js'
 import { type Fate, TcpProxy } from './support/tcp-proxy.js'
 import {
@@ -32,15 +32,13 @@ const onServer = HAS_SERVER ? describe : describe.skip
 
 onServer('two instances on one database', () => {
   let database: TestDatabase
-  let client: HttpClient
   let instances: [Instance, Instance]
   let loweredTotals = false
 
   beforeAll(async () => {
     database = await TestDatabase.open()
-    client = new HttpClient()
     // Started together on an empty database: they migrate once.
-    instances = await Promise.all([Instance.start(database.url, client), Instance.start(database.url, client)])
+    instances = await Promise.all([Instance.start(database.url), Instance.start(database.url)])
   })
 
   afterAll(async () => {
@@ -534,7 +532,7 @@ onServer('two instances on one database', () => {
     async () => {
       const ROUNDS = Math.round(8 * SCALE)
       const proxy = await TcpProxy.start(database.url)
-      const slow = await Instance.start(proxy.url, client)
+      const slow = await Instance.start(proxy.url)
       try {
         for (const _ of times(ROUNDS)) {
           const [owner] = owners(1) as [number]

@@ -8,7 +8,6 @@ import { createConnection } from 'mysql2/promise'
 import { audit } from './support/audit.js'
 import { HAS_SERVER, TestDatabase } from './support/database.js'
 import { figure, SCALE } from './support/figures.js'
-import { HttpClient } from './support/http-client.js'
 import { Instance } from './support/instance.js'
 import { bodyOf, fresh, inParallel, MAIL, owners, resultsOf, times, totalQuota } from './support/wire.js'
 import { verified } from './support/verify.js'
@@ -22,7 +21,6 @@ const onServer = HAS_SERVER ? describe : describe.skip
 
 onServer(`an edit of a quota that ${COUNTS} counts follow`, () => {
   let database: TestDatabase
-  let client: HttpClient
   let instances: [Instance, Instance]
   let group: number
   let followed: number
@@ -48,8 +46,7 @@ onServer(`an edit of a quota that ${COUNTS} counts follow`, () => {
 
   beforeAll(async () => {
     database = await TestDatabase.open()
-    client = new HttpClient()
-    instances = await Promise.all([Instance.start(database.url, client), Instance.start(database.url, client)])
+    instances = await Promise.all([Instance.start(database.url), Instance.start(database.url)])
     group = (await post('/groups', { name: fresh('many') })).id
     const ofGroup = { group_id: group, quota_type: 1, total: 1_000, expire_at: '2999-01-01T00:00:00Z' }
     followed = (await post('', { ...ofGroup, per: 'member' })).id

@@ -6,7 +6,6 @@ import { createConnection, type RowDataPacket } from 'mysql2/promise'
 import { Authority, CAN_CERTIFY } from './support/certificates.js'
 import { type Ended, runNode } from './support/command.js'
 import { CAN_START_SERVER, OwnServer } from './support/database.js'
-import { HttpClient } from './support/http-client.js'
 import { Instance } from './support/instance.js'
 import { temporaryFolder } from './support/opened.js'
 import { bodyOf, fresh, MAIL, owners, totalQuota } from './support/wire.js'
@@ -138,9 +137,8 @@ withCertificates('a server that accepts only encrypted connections', () => {
   })
 
   it("gets no connection without TLS from a running service, nor from TypeORM's command line", async () => {
-    const client = new HttpClient()
     const before = await refused()
-    const instance = await Instance.start(url('localhost'), client, verified(authority))
+    const instance = await Instance.start(url('localhost'), verified(authority))
     try {
       const [owner] = owners(1) as [number]
       expect((await instance.post(MAIL.quotas, totalQuota(MAIL, owner, 10))).status).toBe(201)
@@ -156,7 +154,6 @@ withCertificates('a server that accepts only encrypted connections', () => {
       expect(bodyOf(await instance.get(`${MAIL.quotas}/summary/${owner}`)).used).toBe(2)
     } finally {
       expect(await instance.terminate()).toBe(0)
-      client.close()
     }
     const shown = await runNode([TYPEORM, 'migration:show', '-d', 'dist/ormconfig.js'], {
       env: { DATABASE_URL: url('localhost'), ...verified(authority) },
@@ -166,9 +163,8 @@ withCertificates('a server that accepts only encrypted connections', () => {
   })
 
   it('is reported in the log and by commands when it begins to require TLS while the service runs', async () => {
-    const client = new HttpClient()
     await ask('SET GLOBAL require_secure_transport = OFF')
-    const instance = await Instance.start(url('127.0.0.1'), client, { LOG_LEVEL: 'warn' })
+    const instance = await Instance.start(url('127.0.0.1'), { LOG_LEVEL: 'warn' })
     try {
       await ask('SET GLOBAL require_secure_transport = ON')
       for (const { id } of await ask("SELECT id FROM information_schema.processlist WHERE db = 'quota'")) {
@@ -179,7 +175,6 @@ withCertificates('a server that accepts only encrypted connections', () => {
       while (!instance.log.includes('DATABASE_TLS is off')) await sleep(50)
     } finally {
       await instance.terminate()
-      client.close()
     }
   })
 })

@@ -4,7 +4,6 @@ import Database from 'libsql'
 import { copyTo } from '../src/database/sqlite-file.js'
 import type { ChannelApi } from './support/channel-api.js'
 import { runNode } from './support/command.js'
-import { HttpClient } from './support/http-client.js'
 import { Instance } from './support/instance.js'
 import { forEveryChannel } from './support/store.js'
 import { TcpProxy } from './support/tcp-proxy.js'
@@ -30,8 +29,7 @@ forEveryChannel('the command that forgets', (kind, [api]) => {
       const { quotas } = api as ChannelApi
       const store = await kind.open()
       const path = store.url.replace('sqlite:', '')
-      const client = new HttpClient()
-      const instance = await Instance.start(store.url, client)
+      const instance = await Instance.start(store.url)
       const reader = new Database(path)
       const inWal = async () => (await readFile(`${path}-wal`)).includes('to be forgotten')
       const run = async () => runNode([ENTRY, option, '7'], { env: { DATABASE_URL: store.url } })
@@ -51,8 +49,7 @@ forEveryChannel('the command that forgets', (kind, [api]) => {
     it('finds what it has begun if the answer to COMMIT is lost', async () => {
       const { quotas } = api as ChannelApi
       const store = await kind.open()
-      const client = new HttpClient()
-      const instance = await Instance.start(store.url, client)
+      const instance = await Instance.start(store.url)
       const proxy = await TcpProxy.start(store.url)
       expect((await instance.post(quotas, QUOTA)).status).toBe(201)
       let lost = 0
@@ -73,9 +70,8 @@ forEveryChannel('the command that forgets', (kind, [api]) => {
   it('erases beside the service, says what remains to be seen to, and refuses what it does not know', async () => {
     const { quotas, consume, owner } = api as ChannelApi
     const store = await kind.open()
-    const client = new HttpClient()
     const env = { DATABASE_URL: store.url }
-    const instance = await Instance.start(store.url, client)
+    const instance = await Instance.start(store.url)
     const run = async (...args: string[]) => runNode([ENTRY, ...args], { env })
     expect((await instance.post(quotas, QUOTA)).status).toBe(201)
     const spend = async (key: string) => instance.post(consume, { [owner]: 7, amount: 1 }, key)

@@ -9,7 +9,7 @@ import { createConnection } from 'mysql2/promise'
 import { Webhook } from 'standardwebhooks'
 import { CAN_START_SERVER, OwnServer } from './support/database.js'
 import { figure, SCALE } from './support/figures.js'
-import { type Answer, HttpClient, NoAnswer } from './support/http-client.js'
+import { type Answer, NoAnswer } from './support/http-client.js'
 import { Instance } from './support/instance.js'
 import { inTime, repeatOnce } from './support/pace.js'
 import { type Received, Receiver, status } from './support/receiver.js'
@@ -86,7 +86,6 @@ class Unread extends Error {
 onEveryStore('events of two instances that are killed', (kind) => {
   const onServer = kind.name !== 'SQLite'
   let store: Store
-  let client: HttpClient
   let receiver: Receiver
   let folder: string
   let proxies: TcpProxy[]
@@ -95,7 +94,6 @@ onEveryStore('events of two instances that are killed', (kind) => {
 
   beforeEach(async () => {
     store = await kind.open()
-    client = new HttpClient()
     receiver = await Receiver.start()
     folder = mkdtempSync(join(tmpdir(), 'quota-event-faults-'))
     const file = join(folder, 'webhooks.json')
@@ -106,7 +104,7 @@ onEveryStore('events of two instances that are killed', (kind) => {
       if (onServer) proxies.push(await TcpProxy.start(store.url))
       const url = onServer ? new URL(proxies[n]!.url) : undefined
       if (url !== undefined) url.protocol = new URL(store.url).protocol
-      instances.push(await Instance.start(url?.toString() ?? store.url, client, { WEBHOOKS_FILE: file }))
+      instances.push(await Instance.start(url?.toString() ?? store.url, { WEBHOOKS_FILE: file }))
     }
   })
 
@@ -114,7 +112,6 @@ onEveryStore('events of two instances that are killed', (kind) => {
     for (const proxy of proxies) proxy.rule = undefined
     for (const instance of instances) await instance.kill()
     for (const proxy of proxies) await proxy.close()
-    client.close()
     await receiver.stop()
     rmSync(folder, { recursive: true, force: true })
     await store.drop()
@@ -281,7 +278,6 @@ onOneStore('webhooks of two instances whose files change', (kind) => {
     'has a secret changed, over files that are broken and half written, without a message that is refused',
     async () => {
       const store = await kind.open()
-      const client = new HttpClient()
       const receiver = await Receiver.start()
       const folder = mkdtempSync(join(tmpdir(), 'quota-rotation-'))
       const files = ['one.json', 'two.json'].map((name) => join(folder, name))
@@ -291,7 +287,7 @@ onOneStore('webhooks of two instances whose files change', (kind) => {
       for (const file of files) writeFileSync(file, text(old))
       const instances: Instance[] = []
       try {
-        for (const file of files) instances.push(await Instance.start(store.url, client, { WEBHOOKS_FILE: file }))
+        for (const file of files) instances.push(await Instance.start(store.url, { WEBHOOKS_FILE: file }))
         // A receiver that knows one secret at a time.
         let knows = old
         const refused: string[] = []
@@ -351,7 +347,6 @@ onOneStore('webhooks of two instances whose files change', (kind) => {
         expect(() => new Webhook(old).verify(last.body, last.headers)).toThrow()
       } finally {
         for (const instance of instances) await instance.kill()
-        client.close()
         await receiver.stop()
         rmSync(folder, { recursive: true, force: true })
         await store.drop()
@@ -362,7 +357,6 @@ onOneStore('webhooks of two instances whose files change', (kind) => {
 
   it('delivers to one endpoint as ever beside others that are gone, redirect, fail, hang, stream and reset', async () => {
     const store = await kind.open()
-    const client = new HttpClient()
     const receiver = await Receiver.start()
     const folder = mkdtempSync(join(tmpdir(), 'quota-endpoints-'))
     const file = join(folder, 'webhooks.json')
@@ -392,7 +386,7 @@ onOneStore('webhooks of two instances whose files change', (kind) => {
     receiver.answers.set('/reset', (response) => response.socket?.resetAndDestroy())
     let instance: Instance | undefined
     try {
-      const only = (instance = await Instance.start(store.url, client, { WEBHOOKS_FILE: file }))
+      const only = (instance = await Instance.start(store.url, { WEBHOOKS_FILE: file }))
       const memory = async (): Promise<number> =>
         Number(/^process_resident_memory_bytes (\S+)/m.exec((await only.get('/metrics')).text)?.[1])
       const before = await memory()
@@ -459,7 +453,6 @@ onOneStore('webhooks of two instances whose files change', (kind) => {
       expect(await only.terminate()).toBe(0)
     } finally {
       await instance?.kill()
-      client.close()
       await receiver.stop()
       rmSync(folder, { recursive: true, force: true })
       await store.drop()
@@ -468,7 +461,6 @@ onOneStore('webhooks of two instances whose files change', (kind) => {
 
   it('tries again five seconds after a failed attempt, and at most a tenth later', async () => {
     const store = await kind.open()
-    const client = new HttpClient()
     const receiver = await Receiver.start()
     const folder = mkdtempSync(join(tmpdir(), 'quota-again-'))
     const file = join(folder, 'webhooks.json')
@@ -483,7 +475,7 @@ onOneStore('webhooks of two instances whose files change', (kind) => {
       })
     let instance: Instance | undefined
     try {
-      instance = await Instance.start(store.url, client, { WEBHOOKS_FILE: file })
+      instance = await Instance.start(store.url, { WEBHOOKS_FILE: file })
       const [owner] = owners(1) as [number]
       expect((await instance.post(MAIL.quotas, totalQuota(MAIL, owner, 1))).status).toBe(201)
       await until('all are tried again', inTime(15_000), () => [...arrived.values()].every((at) => at.length > 1))
@@ -493,7 +485,6 @@ onOneStore('webhooks of two instances whose files change', (kind) => {
       expect(Math.max(...pauses)).toBeLessThan(5_500 + inTime(300))
     } finally {
       await instance?.kill()
-      client.close()
       await receiver.stop()
       rmSync(folder, { recursive: true, force: true })
       await store.drop()
@@ -540,7 +531,6 @@ describe.each(['SQLite', ...(CAN_START_SERVER ? ['MariaDB'] : [])])('events on a
     async () => {
       const disk = smallDisk(name === 'SQLite' ? 8 : 192)
       if (disk === undefined) throw new Error('the disk was there a moment ago')
-      const client = new HttpClient()
       let server: OwnServer | undefined
       let instance: Instance | undefined
       try {
@@ -553,7 +543,7 @@ describe.each(['SQLite', ...(CAN_START_SERVER ? ['MariaDB'] : [])])('events on a
           await sql(server.url, 'CREATE DATABASE quota')
           url = new URL('/quota', server.url).toString()
         }
-        const only = (instance = await Instance.start(url, client))
+        const only = (instance = await Instance.start(url))
         const { after: start } = await eventsAfter(only)
         const seen: Event[] = []
         const acknowledged = new Set<number>()
@@ -637,7 +627,6 @@ describe.each(['SQLite', ...(CAN_START_SERVER ? ['MariaDB'] : [])])('events on a
         expect(missing()).toEqual([])
       } finally {
         await instance?.kill()
-        client.close()
         await server?.kill()
         await server?.stop()
         disk.remove()

@@ -8,7 +8,6 @@ import { findExim } from '../scripts/programs.mjs'
 import { freePort } from '../scripts/mariadb.mjs'
 import { Connector } from './support/connector.js'
 import { guard } from './support/guard.js'
-import { HttpClient } from './support/http-client.js'
 import { ADMIN, Instance } from './support/instance.js'
 import { opened, temporaryFolder } from './support/opened.js'
 import { Sink, SmtpSession } from './support/postfix.js'
@@ -91,7 +90,7 @@ describe('a real Exim that asks by ${readsocket}', () => {
 
   beforeAll(async () => {
     const [kind] = STORES
-    service = await Instance.start((await kind!.open()).url, new HttpClient())
+    service = await Instance.start((await kind!.open()).url)
     const folder = temporaryFolder('quota-connector-')
     const lines = times(10).map((n) => `${user(n)} ${n + 1}\n`)
     await writeFile(join(folder, 'accounts'), lines.join(''))

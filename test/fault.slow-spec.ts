@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { audit, mailOperationsOf } from './support/audit.js'
 import { CAN_START_SERVER, HAS_SERVER, TestDatabase } from './support/database.js'
 import { figure, SCALE } from './support/figures.js'
-import { type Answer, HttpClient, NoAnswer } from './support/http-client.js'
+import { type Answer, NoAnswer } from './support/http-client.js'
 import { Instance } from './support/instance.js'
 import { Load } from './support/load.js'
 import { stop } from './support/stop.js'
@@ -62,15 +62,13 @@ async function persist(send: () => Promise<Answer>): Promise<{ answer: Answer; t
 
 onServer('between the service and its database', () => {
   let database: TestDatabase
-  let client: HttpClient
   let proxy: TcpProxy
   let instance: Instance
 
   beforeAll(async () => {
     database = await TestDatabase.open()
-    client = new HttpClient()
     proxy = await TcpProxy.start(database.url)
-    instance = await Instance.start(proxy.url, client)
+    instance = await Instance.start(proxy.url)
   })
 
   afterAll(async () => {
@@ -496,7 +494,7 @@ onServer('between the service and its database', () => {
       /** Those in hand, and four times as many that wait. */
       const KEPT = 5 * LIMIT
       const SENT = 150
-      const small = await Instance.start(proxy.url, client, { PRINCIPAL_QUEUE_LIMIT: String(LIMIT) })
+      const small = await Instance.start(proxy.url, { PRINCIPAL_QUEUE_LIMIT: String(LIMIT) })
       const [owner] = owners(1) as [number]
       await made(small, totalQuota(MAIL, owner, 1_000))
       let open: () => void = () => undefined
@@ -539,13 +537,11 @@ onServer('between the service and its database', () => {
 onOwnServer('the end of a process', () => {
   const OPERATIONS = Math.round(8_000 * SCALE)
   let database: TestDatabase
-  let client: HttpClient
   let instances: [Instance, Instance]
 
   beforeAll(async () => {
     database = await TestDatabase.open({ own: true })
-    client = new HttpClient()
-    instances = await Promise.all([Instance.start(database.url, client), Instance.start(database.url, client)])
+    instances = await Promise.all([Instance.start(database.url), Instance.start(database.url)])
   })
 
   async function accountsWithQuotas(): Promise<number[]> {
@@ -718,7 +714,7 @@ onOwnServer('the end of a process', () => {
       const ROUNDS = 3
       let acknowledged = 0
       for (const round of times(ROUNDS)) {
-        const leaving = await Instance.start(database.url, client, { SHUTDOWN_DELAY_SECONDS: round === 0 ? '0' : '1' })
+        const leaving = await Instance.start(database.url, { SHUTDOWN_DELAY_SECONDS: round === 0 ? '0' : '1' })
         const before = acknowledged
         const load = new Load([leaving, instances[0]], accounts, round === 1 ? 25 : 1, 24)
         await load.reach(600)

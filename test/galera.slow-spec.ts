@@ -11,7 +11,6 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { nothingLost, PATIENCE_MS, quorumLost, Stall, twoWriters, withQuotas } from './support/cluster.contract.js'
 import { figure, SCALE } from './support/figures.js'
 import { CAN_START_CLUSTER, Failover, GaleraCluster } from './support/galera.js'
-import { HttpClient } from './support/http-client.js'
 import { Instance } from './support/instance.js'
 import { Load } from './support/load.js'
 
@@ -23,15 +22,12 @@ const MAX_STALL = 7
 
 onCluster('on a Galera cluster', () => {
   let cluster: GaleraCluster
-  let client: HttpClient
 
   beforeAll(async () => {
-    client = new HttpClient()
     cluster = await GaleraCluster.start()
   }, PATIENCE_MS)
 
   afterAll(async () => {
-    client.close()
     await cluster.stop()
   }, PATIENCE_MS)
 
@@ -45,7 +41,7 @@ onCluster('on a Galera cluster', () => {
 
     beforeAll(async () => {
       failover = await Failover.start(cluster)
-      instances = [await Instance.start(failover.url, client), await Instance.start(failover.url, client)]
+      instances = [await Instance.start(failover.url), await Instance.start(failover.url)]
     })
 
     afterAll(async () => {
@@ -99,7 +95,7 @@ onCluster('on a Galera cluster', () => {
   }
   if (ON_DEMAND) describe('with all writes to one node', killed)
 
-  twoWriters(() => ({ cluster, client }))
+  twoWriters(() => cluster)
 
-  quorumLost(() => ({ cluster, client }))
+  quorumLost(() => cluster)
 })

@@ -9,7 +9,6 @@ import { nothingLost, PATIENCE_MS, quorumLost, Stall, twoWriters, withQuotas } f
 import { figure, SCALE } from './support/figures.js'
 import { Failover } from './support/galera.js'
 import { CAN_START_GROUP, Group } from './support/group-replication.js'
-import { HttpClient } from './support/http-client.js'
 import { Instance } from './support/instance.js'
 import { Load } from './support/load.js'
 
@@ -17,25 +16,22 @@ const onGroup = CAN_START_GROUP ? describe : describe.skip
 
 onGroup('on a group of MySQL servers that may all be written to', () => {
   let cluster: Group
-  let client: HttpClient
 
   beforeAll(async () => {
-    client = new HttpClient()
     cluster = await Group.start('all')
   }, PATIENCE_MS)
 
   afterAll(async () => {
-    client.close()
     await cluster.stop()
   }, PATIENCE_MS)
 
-  twoWriters(() => ({ cluster, client }))
+  twoWriters(() => cluster)
 
   it(
     'loses nothing acknowledged when the node written to is killed under load, and goes on with the next',
     async () => {
       const failover = await Failover.start(cluster)
-      const instance = await Instance.start(failover.url, client)
+      const instance = await Instance.start(failover.url)
       const accounts = await withQuotas(instance, 8)
       const load = new Load([instance], accounts, 1, 8)
       const share = Math.round(300 * SCALE)
@@ -62,17 +58,16 @@ onGroup('on a group of MySQL servers that may all be written to', () => {
     PATIENCE_MS,
   )
 
-  quorumLost(() => ({ cluster, client }))
+  quorumLost(() => cluster)
 })
 
 onGroup('on a group of MySQL servers with one primary', () => {
   it(
     'is a single server, and goes on with the next primary without a loss',
     async () => {
-      const client = new HttpClient()
       const cluster = await Group.start('one')
       const failover = await Failover.start(cluster)
-      const instance = await Instance.start(failover.url, client)
+      const instance = await Instance.start(failover.url)
       const accounts = await withQuotas(instance, 8)
       const edits = async (): Promise<unknown> =>
         cluster.nodes[failover.current]!.rows('SELECT SUM(edits) AS edits FROM mail_owner', cluster.database)
@@ -113,7 +108,6 @@ onGroup('on a group of MySQL servers with one primary', () => {
       await nothingLost(cluster, load, accounts)
       expect(await instance.terminate()).toBe(0)
       await failover.close()
-      client.close()
       await cluster.stop()
     },
     2 * PATIENCE_MS,

@@ -4,7 +4,6 @@ import { audit } from './support/audit.js'
 import { HAS_SERVER, TestDatabase } from './support/database.js'
 import { unlikeAnswer } from './support/document.js'
 import { figure, SCALE } from './support/figures.js'
-import { HttpClient } from './support/http-client.js'
 import { Instance, OTHER } from './support/instance.js'
 import { verified } from './support/verify.js'
 import {
@@ -31,13 +30,11 @@ const onServer = HAS_SERVER ? describe : describe.skip
 
 onServer('groups, with two instances on one database', () => {
   let database: TestDatabase
-  let client: HttpClient
   let instances: [Instance, Instance]
 
   beforeAll(async () => {
     database = await TestDatabase.open()
-    client = new HttpClient()
-    const started = () => Instance.start(database.url, client, { NEW_OWNERS_PER_HOUR: String(NEW_OWNERS) })
+    const started = () => Instance.start(database.url, { NEW_OWNERS_PER_HOUR: String(NEW_OWNERS) })
     instances = await Promise.all([started(), started()])
   })
 

@@ -7,12 +7,11 @@
  *
  * RELIABILITY_SCALE lengthens it.
  */
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { describe, expect, it } from '@jest/globals'
 import { audit } from './support/audit.js'
 import { CAN_START_SERVER, TestDatabase } from './support/database.js'
 import { figure, SCALE } from './support/figures.js'
 import { GroupLoad } from './support/group-load.js'
-import { HttpClient } from './support/http-client.js'
 import { Instance } from './support/instance.js'
 import { type StoreKind, STORES } from './support/store.js'
 import { verified } from './support/verify.js'
@@ -21,12 +20,6 @@ import { verified } from './support/verify.js'
 const PATIENCE_MS = 900_000 * Math.max(1, SCALE)
 const ON_MYSQL = STORES.some(({ name }) => name === 'MySQL')
 const onServer = CAN_START_SERVER || ON_MYSQL ? describe : describe.skip
-
-let client: HttpClient
-beforeAll(() => {
-  client = new HttpClient()
-})
-afterAll(() => client.close())
 
 onServer('10,000 members of a group, on a server', () => {
   /** Kills the server; on one that belongs to somebody else, ends the sessions of the database in whatever they do. */
@@ -48,7 +41,7 @@ onServer('10,000 members of a group, on a server', () => {
     'are never granted more than was allowed, and lose nothing, whoever is killed',
     async () => {
       const database = await TestDatabase.open({ own: !ON_MYSQL })
-      const instances = await Promise.all([Instance.start(database.url, client), Instance.start(database.url, client)])
+      const instances = await Promise.all([Instance.start(database.url), Instance.start(database.url)])
       const load = await GroupLoad.prepare(instances, SCALE)
       load.start()
       for (const [n, instance] of instances.entries()) {
@@ -76,7 +69,7 @@ it(
   async () => {
     const [sqlite] = STORES as [StoreKind]
     const store = await sqlite.open()
-    const instance = await Instance.start(store.url, client)
+    const instance = await Instance.start(store.url)
     const load = await GroupLoad.prepare([instance], SCALE / 10)
     load.start()
     await load.reach(0.5)

@@ -5,7 +5,6 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { brotliCompressSync, constants, deflateSync, gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { figure } from './support/figures.js'
-import { HttpClient } from './support/http-client.js'
 import { ADMIN, Instance, OTHER } from './support/instance.js'
 import { type Store, STORES } from './support/store.js'
 import { cycleQuota, MAIL } from './support/wire.js'
@@ -47,7 +46,6 @@ const BOMBS: readonly [string, () => Buffer, string, number | 'failed' | 'ready'
 
 describe('an import of a small file that becomes large', () => {
   let store: Store
-  let client: HttpClient
   let instance: Instance
   /** Another caller, all the time: its answers. */
   const others: number[] = []
@@ -56,8 +54,7 @@ describe('an import of a small file that becomes large', () => {
 
   beforeAll(async () => {
     store = await STORES[0]!.open()
-    client = new HttpClient()
-    instance = await Instance.start(store.url, client, {
+    instance = await Instance.start(store.url, {
       NODE_OPTIONS: '--max-old-space-size=256',
       LOG_LEVEL: 'info',
       LOG_FORMAT: 'json',

@@ -5,7 +5,7 @@ import { createConnection } from 'mysql2/promise'
 import { audit } from './support/audit.js'
 import { HAS_SERVER, TestDatabase } from './support/database.js'
 import { figure } from './support/figures.js'
-import { type Answer, HttpClient } from './support/http-client.js'
+import type { Answer } from './support/http-client.js'
 import { Instance } from './support/instance.js'
 import { inTime, repeatOnce } from './support/pace.js'
 import { bodyOf, fresh, MAIL, tally, times, totalQuota } from './support/wire.js'
@@ -19,13 +19,11 @@ const LOCKED_FOR_MS = 7_000
 
 onServer('one locked owner', () => {
   let database: TestDatabase
-  let client: HttpClient
   let instance: Instance
 
   beforeAll(async () => {
     database = await TestDatabase.open()
-    client = new HttpClient()
-    instance = await Instance.start(database.url, client, { LOG_LEVEL: 'warn' })
+    instance = await Instance.start(database.url, { LOG_LEVEL: 'warn' })
     for (const owner of times(60)) await instance.post(MAIL.quotas, totalQuota(MAIL, owner + 1, 1_000_000))
   })
 
@@ -100,7 +98,7 @@ onServer('one locked owner', () => {
   })
 
   it('keeps nobody waiting for long where another instance creates a quota for it', async () => {
-    const other = await Instance.start(database.url, client)
+    const other = await Instance.start(database.url)
     const release = await locked('SELECT * FROM mail_owner WHERE owner_id IN (2, 3) FOR UPDATE')
     const order: string[] = []
     const creates = [2, 3].map(async (owner) => {
@@ -174,7 +172,7 @@ onServer('one locked owner', () => {
   })
 
   it('fills its own part of the queue and no other lane', async () => {
-    const small = await Instance.start(database.url, client, { QUEUE_LIMIT: '40' })
+    const small = await Instance.start(database.url, { QUEUE_LIMIT: '40' })
     const release = await locked('SELECT * FROM mail_owner WHERE owner_id = 2 FOR UPDATE')
     const own = times(100).map(async () => consume(2, small))
     await sleep(200)

@@ -1,6 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, it } from '@jest/globals'
-import { HttpClient } from './support/http-client.js'
 import { Instance } from './support/instance.js'
 import { STORES } from './support/store.js'
 
@@ -8,8 +7,7 @@ const PATIENCE_MS = 10_000
 
 it('SIGUSR2 switches a running process to debug, and back to LOG_LEVEL', async () => {
   const store = await STORES[0]!.open()
-  const client = new HttpClient()
-  const instance = await Instance.start(store.url, client, { LOG_LEVEL: 'error' })
+  const instance = await Instance.start(store.url, { LOG_LEVEL: 'error' })
   /** Whose requests have a line. */
   const told = () => ['asked-one', 'asked-two', 'asked-three'].filter((id) => instance.log.includes(`"${id}"`))
   const ask = async (id: string) =>

@@ -4,7 +4,6 @@ import { BASE, PASSWORD, Postgres, READER, Slapd } from './support/account-sourc
 import { Authority } from './support/certificates.js'
 import { Connector, PolicyClient } from './support/connector.js'
 import { figure, SCALE } from './support/figures.js'
-import { HttpClient } from './support/http-client.js'
 import { ADMIN, Instance } from './support/instance.js'
 import { temporaryFolder } from './support/opened.js'
 import { Postfix, Sink, SmtpSession } from './support/postfix.js'
@@ -64,7 +63,7 @@ const deferredFor = async (connector: Connector, login: string, reason: RegExp):
 
 beforeAll(async () => {
   const [kind] = STORES
-  service = await Instance.start((await kind!.open()).url, new HttpClient())
+  service = await Instance.start((await kind!.open()).url)
   folder = temporaryFolder('quota-sources-')
   authority = await Authority.found(folder, 'authority')
   stranger = await Authority.found(folder, 'stranger')

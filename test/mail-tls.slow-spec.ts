@@ -3,7 +3,6 @@ import { join } from 'node:path'
 import { beforeAll, describe, expect, it } from '@jest/globals'
 import type { SMTPServerOptions } from 'smtp-server'
 import { Authority, CAN_CERTIFY } from './support/certificates.js'
-import { HttpClient } from './support/http-client.js'
 import { Instance } from './support/instance.js'
 import { MailServer } from './support/mail-server.js'
 import { temporaryFolder } from './support/opened.js'
@@ -19,14 +18,12 @@ const withCertificates = CAN_CERTIFY ? describe : describe.skip
 withCertificates('mail over a network', () => {
   let folder: string
   let store: Store
-  let client: HttpClient
   let instance: Instance
   const servers = new Map<string, MailServer>()
 
   beforeAll(async () => {
     folder = temporaryFolder('quota-mail-tls-')
     store = await STORES.at(-1)!.open()
-    client = new HttpClient()
     const authority = await Authority.found(folder, 'authority')
     const stranger = await Authority.found(folder, 'stranger')
     const certified = async (by: Authority, names: string): Promise<SMTPServerOptions> => {
@@ -57,7 +54,7 @@ withCertificates('mail over a network', () => {
     const file = join(folder, 'webhooks.json')
     await writeFile(file, JSON.stringify(endpoints))
     const env = { WEBHOOKS_FILE: file, NODE_EXTRA_CA_CERTS: authority.certificate }
-    instance = await Instance.start(store.url, client, env)
+    instance = await Instance.start(store.url, env)
   }, PATIENCE_MS)
 
   const attempt = async (name: string): Promise<{ status: number | null; error: string | null }> =>

@@ -119,7 +119,7 @@ describe('a process with METRICS_PORT', () => {
   it('can be scraped until its end, and then listens nowhere', async () => {
     const port = await freePort()
     const watched = `http://127.0.0.1:${port}`
-    const instance = await Instance.start(database(), client, {
+    const instance = await Instance.start(database(), {
       METRICS_PORT: String(port),
       LOG_LEVEL: 'info',
       SHUTDOWN_DELAY_SECONDS: '2',

@@ -12,7 +12,6 @@ import { MIGRATIONS } from '../src/database/migrations/index.js'
 import { ENTITIES } from '../src/entities.js'
 import { VERSION } from '../src/common/version.js'
 import { type Ended, runNode } from './support/command.js'
-import { HttpClient } from './support/http-client.js'
 import { Instance } from './support/instance.js'
 import { NextVersion } from './support/next-version.js'
 import { temporaryFolder } from './support/opened.js'
@@ -117,14 +116,9 @@ onEveryStore('the migrate command', (kind) => {
     expect(status).toMatchObject({ code: 0, stderr: '' })
     expect(status.stdout).toMatch(/^newer +Ahead1999000000000$/m)
     expect(status.stdout).toMatch(/newer than this version/)
-    const client = new HttpClient()
-    try {
-      const instance = await Instance.start(store.url, client, { LOG_LEVEL: 'warn' })
-      expect(await instance.terminate()).toBe(0)
-      expect(instance.log).toMatch(/"level":"warn".*newer than this version.*Ahead1999000000000/)
-    } finally {
-      client.close()
-    }
+    const instance = await Instance.start(store.url, { LOG_LEVEL: 'warn' })
+    expect(await instance.terminate()).toBe(0)
+    expect(instance.log).toMatch(/"level":"warn".*newer than this version.*Ahead1999000000000/)
     expect(await runNode([ENTRY], { env: { DATABASE_URL: store.url } })).toMatchObject({ code: 0 })
     expect(await recordedIn(store)).toEqual([...NAMES, 'Ahead1999000000000'])
   })

@@ -5,7 +5,6 @@ import { findPostfix } from '../scripts/programs.mjs'
 import { HAS_SERVER, TestDatabase } from './support/database.js'
 import { until } from './support/endpoints.js'
 import { figure, SCALE } from './support/figures.js'
-import { HttpClient } from './support/http-client.js'
 import { Instance } from './support/instance.js'
 import { decoded, MailServer, parsed } from './support/mail-server.js'
 import { temporaryFolder } from './support/opened.js'
@@ -74,7 +73,6 @@ inEarnest('mails of two instances that are killed at every step', () => {
     async () => {
       const folder = temporaryFolder('quota-mails-')
       const database = await TestDatabase.open()
-      const client = new HttpClient()
       const mailboxes = await MailServer.start()
       const postfix = await Postfix.start([], mailboxes.port)
       const instances: Instance[] = []
@@ -161,7 +159,7 @@ inEarnest('mails of two instances that are killed at every step', () => {
           const file = join(folder, `${n}.json`)
           const people = { kind: 'mail', to: ['people@example.org'], from: 'quota@example.org', smtp: tap.url }
           await writeFile(file, JSON.stringify([{ name: 'people', types: ['owner.refused'], ...people }]))
-          instances.push(await Instance.start(proxy.url, client, { WEBHOOKS_FILE: file }))
+          instances.push(await Instance.start(proxy.url, { WEBHOOKS_FILE: file }))
         }
         const accepted = () => taps.flatMap((tap) => tap.accepted)
 
@@ -278,7 +276,6 @@ inEarnest('mails of two instances that are killed at every step', () => {
         for (const proxy of proxies) proxy.rule = undefined
         for (const instance of instances) await instance.kill()
         for (const proxy of proxies) await proxy.close()
-        client.close()
         await mailboxes.stop()
         await database.drop()
         await rm(folder, { recursive: true, force: true })

@@ -7,7 +7,7 @@ import { createConnection } from 'mysql2/promise'
 import { audit } from './support/audit.js'
 import { CAN_START_SERVER, OwnServer, TestDatabase } from './support/database.js'
 import { figure } from './support/figures.js'
-import { type Answer, HttpClient } from './support/http-client.js'
+import type { Answer } from './support/http-client.js'
 import { Instance } from './support/instance.js'
 import { temporaryFolder } from './support/opened.js'
 import { inTime, repeatOnce } from './support/pace.js'
@@ -38,7 +38,6 @@ async function timed(send: () => Promise<Answer>): Promise<Timed> {
 
 onOwnServer('the database away', () => {
   let database: TestDatabase
-  let client: HttpClient
   let instance: Instance
   let owner: number
   let quotaId: number
@@ -47,8 +46,7 @@ onOwnServer('the database away', () => {
   beforeAll(async () => {
     // Only a server that has such a limit from its start counts the connections of each account.
     database = await TestDatabase.open({ own: true, args: ['--max-user-connections=1000'] })
-    client = new HttpClient()
-    instance = await Instance.start(database.url, client)
+    instance = await Instance.start(database.url)
     owner = owners(1)[0]!
     quotaId = bodyOf(await instance.post(MAIL.quotas, totalQuota(MAIL, owner, 1_000_000))).id
     operationId = bodyOf(await consume()).id
@@ -184,7 +182,7 @@ onOwnServer('the database away', () => {
   })
 
   it('does not keep an instance from ending in order', async () => {
-    const leaving = await Instance.start(database.url, client)
+    const leaving = await Instance.start(database.url)
     await database.server.kill()
     const inHand = leaving.post(`${MAIL.usage}/consume`, { account_id: owner, amount: 1 }, fresh('leaving'))
     await sleep(500)
@@ -257,7 +255,7 @@ onOwnServer('the database away', () => {
       )
       url.username = name
       url.password = password
-      limited = await Instance.start(url.toString(), client, { LOG_LEVEL: 'warn' })
+      limited = await Instance.start(url.toString(), { LOG_LEVEL: 'warn' })
     })
 
     afterAll(async () => {
@@ -406,12 +404,11 @@ onOwnServer('the disk of the binary log is full', () => {
         return
       }
       const server = await OwnServer.start({ args: [`--log-bin=${join(log, 'log')}`, '--binlog-format=ROW'] })
-      const client = new HttpClient()
       try {
         const setting = await createConnection(server.url)
         await setting.query('CREATE DATABASE quota')
         await setting.end()
-        const instance = await Instance.start(new URL('/quota', server.url).toString(), client)
+        const instance = await Instance.start(new URL('/quota', server.url).toString())
         const path = `${MAIL.quotas}/${bodyOf(await instance.post(MAIL.quotas, totalQuota(MAIL, 1, 1_000_000))).id}`
         const spend = (): Promise<Answer> =>
           instance.post(`${MAIL.usage}/consume`, { account_id: 1, amount: 1 }, fresh('binlog'))
@@ -447,7 +444,6 @@ onOwnServer('the disk of the binary log is full', () => {
         expect(returned).toBeLessThan(inTime(75_000))
         expect(await instance.terminate()).toBe(0)
       } finally {
-        client.close()
         await server.kill()
         await server.stop()
         execFileSync('umount', ['-l', log])

@@ -10,7 +10,6 @@ import { hashOf, newToken } from '../src/auth/token.js'
 import { Connector, MilterClient, milterPacket, PolicyClient, questionText } from './support/connector.js'
 import { HAS_SERVER, TestDatabase } from './support/database.js'
 import { Detour } from './support/detour.js'
-import { HttpClient } from './support/http-client.js'
 import { runNode } from './support/command.js'
 import { ADMIN, Instance } from './support/instance.js'
 import { opened, temporaryFolder } from './support/opened.js'
@@ -55,7 +54,7 @@ const usedBy = async (account: number): Promise<number> =>
 beforeAll(async () => {
   const [kind] = STORES
   ;({ url } = await kind!.open())
-  service = await Instance.start(url, new HttpClient())
+  service = await Instance.start(url)
   folder = temporaryFolder('quota-connector-')
   accounts = join(folder, 'accounts')
   await writeFile(
@@ -317,7 +316,7 @@ describe('the connector', () => {
   it('passes nothing because the service takes no more new owners', async () => {
     const [kind] = STORES
     const store = await kind!.open()
-    const strict = await Instance.start(store.url, new HttpClient(), { NEW_OWNERS_PER_HOUR: '1' })
+    const strict = await Instance.start(store.url, { NEW_OWNERS_PER_HOUR: '1' })
     const group = bodyOf(await strict.post(`${MAIL.quotas}/groups`, { name: 'all', default: true }))
     const quota = { group_id: group.id, per: 'member', quota_type: 1, total: 5, expire_at: '2999-01-01T00:00:00Z' }
     expect(await strict.post(MAIL.quotas, quota)).toMatchObject({ status: 201 })
@@ -504,7 +503,7 @@ describe('the connector', () => {
     const AUTH_TOKENS = tokens
       .map(({ role, token }, n) => `token-${n}:${role}:${hashOf(token).toString('hex')}`)
       .join(',')
-    const strict = await Instance.start((await STORES[0]!.open()).url, new HttpClient(), { AUTH_TOKENS })
+    const strict = await Instance.start((await STORES[0]!.open()).url, { AUTH_TOKENS })
     const ready = tokens.map(async ({ role, token }) => {
       const narrow = await Connector.start(settings({ QUOTA_URL: strict.url, QUOTA_TOKEN: token }))
       return [role, (await narrow.get('/health/ready')).text]
@@ -527,7 +526,7 @@ describe('the connector', () => {
     await admit(first)
     await writeFile(held, first)
     const env = { AUTH_TOKENS: '', AUTH_TOKENS_FILE: admitted }
-    const strict = await Instance.start((await STORES[0]!.open()).url, new HttpClient(), env)
+    const strict = await Instance.start((await STORES[0]!.open()).url, env)
     const { QUOTA_TOKEN: _, ...others } = settings({ QUOTA_URL: strict.url, QUOTA_TOKEN_FILE: held })
     const narrow = await Connector.start(others)
     const untilReady = async (status: number, words: string): Promise<void> => {

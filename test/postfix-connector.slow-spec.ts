@@ -6,7 +6,6 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { beforeAll, describe, expect, it } from '@jest/globals'
 import { Connector, PolicyClient } from './support/connector.js'
 import { Detour } from './support/detour.js'
-import { HttpClient } from './support/http-client.js'
 import { ADMIN, Instance } from './support/instance.js'
 import { opened, temporaryFolder } from './support/opened.js'
 import { inTime, repeatOnce } from './support/pace.js'
@@ -43,7 +42,7 @@ const usedBy = async (account: number): Promise<number> =>
   bodyOf(await service.get(`/api/v1/quotas/summary/${account}`)).used
 
 beforeAll(async () => {
-  service = await Instance.start((await STORES[0]!.open()).url, new HttpClient())
+  service = await Instance.start((await STORES[0]!.open()).url)
   folder = temporaryFolder('quota-connector-')
   accounts = join(folder, 'accounts')
   await writeFile(

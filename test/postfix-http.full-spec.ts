@@ -5,7 +5,6 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { beforeAll, describe, expect, it } from '@jest/globals'
 import { Connector } from './support/connector.js'
 import { Detour } from './support/detour.js'
-import { HttpClient } from './support/http-client.js'
 import { ADMIN, Instance } from './support/instance.js'
 import { temporaryFolder } from './support/opened.js'
 import { STORES } from './support/store.js'
@@ -68,7 +67,7 @@ const ACCEPTED = { status: 200, body: { action: 'accept' } }
 
 beforeAll(async () => {
   const [kind] = STORES
-  service = await Instance.start((await kind!.open()).url, new HttpClient())
+  service = await Instance.start((await kind!.open()).url)
   folder = temporaryFolder('quota-http-')
   await writeFile(
     join(folder, 'accounts'),

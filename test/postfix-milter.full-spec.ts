@@ -4,7 +4,6 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { beforeAll, describe, expect, it } from '@jest/globals'
 import { Connector, milterPacket, MilterClient } from './support/connector.js'
 import { Detour } from './support/detour.js'
-import { HttpClient } from './support/http-client.js'
 import { ADMIN, Instance } from './support/instance.js'
 import { temporaryFolder } from './support/opened.js'
 import { STORES } from './support/store.js'
@@ -40,7 +39,7 @@ const asked = async (send: () => Promise<string | undefined>, of = connector): P
 
 beforeAll(async () => {
   const [kind] = STORES
-  service = await Instance.start((await kind!.open()).url, new HttpClient())
+  service = await Instance.start((await kind!.open()).url)
   folder = temporaryFolder('quota-milter-')
   const lines = [...times(100).map((n) => `${user(n + 1)} ${n + 1}\n`), '192.0.2.0/24 90\n']
   await writeFile(join(folder, 'accounts'), lines.join(''))

@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { beforeAll, describe, expect, it } from '@jest/globals'
 import { Connector } from './support/connector.js'
 import { figure } from './support/figures.js'
-import { type Answer, HttpClient } from './support/http-client.js'
+import type { Answer } from './support/http-client.js'
 import { ADMIN, Instance } from './support/instance.js'
 import { temporaryFolder } from './support/opened.js'
 import { Postfix, Sink, SmtpSession } from './support/postfix.js'
@@ -34,7 +34,7 @@ describe(`a real Postfix with the connector as a filter (milter), on ${kind.name
 
   beforeAll(async () => {
     store = await kind.open()
-    service = await Instance.start(store.url, new HttpClient())
+    service = await Instance.start(store.url)
     folder = temporaryFolder('quota-milter-')
     const lines = times(100).map((n) => `user-${n}@example.org ${n + 1}`)
     await writeFile(join(folder, 'accounts'), `${lines.join('\n')}\n`)

@@ -5,7 +5,6 @@ import { join } from 'node:path'
 import { describe, expect, it } from '@jest/globals'
 import fc from 'fast-check'
 import { Connector, milterPacket, questionText } from './support/connector.js'
-import { HttpClient } from './support/http-client.js'
 import { ADMIN, Instance } from './support/instance.js'
 import { temporaryFolder } from './support/opened.js'
 import { STORES } from './support/store.js'
@@ -50,7 +49,7 @@ describe('the connector under noise', () => {
   ])(
     'of 10,000 broken %s charges nothing, and takes no memory',
     async (_, front, broken) => {
-      const service = await Instance.start((await STORES[0]!.open()).url, new HttpClient())
+      const service = await Instance.start((await STORES[0]!.open()).url)
       const folder = temporaryFolder('quota-noise-')
       await writeFile(join(folder, 'accounts'), `${USER} 1\n`)
       const connector = await Connector.start({

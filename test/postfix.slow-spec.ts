@@ -5,7 +5,6 @@ import { beforeAll, describe, expect, it } from '@jest/globals'
 import { Connector, type LogLine } from './support/connector.js'
 import { Detour } from './support/detour.js'
 import { figure } from './support/figures.js'
-import { HttpClient } from './support/http-client.js'
 import { ADMIN, Instance } from './support/instance.js'
 import { temporaryFolder } from './support/opened.js'
 import { inTime } from './support/pace.js'
@@ -32,7 +31,6 @@ interface Mail {
 
 describe(`a real Postfix in front of the service on ${kind.name}`, () => {
   let store: Store
-  let http: HttpClient
   let service: Instance
   let folder: string
   let settings: Record<string, string>
@@ -42,8 +40,7 @@ describe(`a real Postfix in front of the service on ${kind.name}`, () => {
 
   beforeAll(async () => {
     store = await kind.open()
-    http = new HttpClient()
-    service = await Instance.start(store.url, http)
+    service = await Instance.start(store.url)
     folder = temporaryFolder('quota-connector-')
     // Account n belongs to user-n; the tests take ranges of their own.
     const lines = times(400).map((n) => `user-${n}@example.org ${n + 1}`)

@@ -6,7 +6,7 @@ import { audit } from './support/audit.js'
 import { type Ended, runNode } from './support/command.js'
 import { HAS_SERVER, TestDatabase } from './support/database.js'
 import { figure, SCALE } from './support/figures.js'
-import { type Answer, HttpClient, NoAnswer } from './support/http-client.js'
+import { type Answer, NoAnswer } from './support/http-client.js'
 import { Instance } from './support/instance.js'
 import { MIGRATIONS } from '../src/database/migrations/index.js'
 import { findReleased } from '../scripts/released.mjs'
@@ -41,19 +41,16 @@ class Books {
   private readonly spent = new Map<string, number>()
   private readonly kept: Kept[] = []
 
-  private constructor(
-    readonly database: TestDatabase,
-    private readonly client: HttpClient,
-  ) {}
+  private constructor(readonly database: TestDatabase) {}
 
   /** What it opens closes itself at the end of the file. */
   static async open(): Promise<Books> {
-    return new Books(await TestDatabase.open(), new HttpClient())
+    return new Books(await TestDatabase.open())
   }
 
   /** Starts an instance. @param program its main.js, if it is not the present version */
   async start(program?: string): Promise<Instance> {
-    return Instance.start(this.database.url, this.client, { LOG_LEVEL: 'warn' }, program)
+    return Instance.start(this.database.url, { LOG_LEVEL: 'warn' }, program)
   }
 
   async makeQuotas(instance: Instance): Promise<void> {

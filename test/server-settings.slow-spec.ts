@@ -6,7 +6,6 @@ import { serverOptions } from '../src/database/server.js'
 import { audit } from './support/audit.js'
 import { CAN_START_SERVER, TestDatabase } from './support/database.js'
 import { figure } from './support/figures.js'
-import { HttpClient } from './support/http-client.js'
 import { ADMIN, Instance } from './support/instance.js'
 import { bodyOf, fresh, MAIL, owners, tally, times, totalQuota } from './support/wire.js'
 import { verified } from './support/verify.js'
@@ -34,7 +33,6 @@ const HOSTILE: Readonly<Record<string, string>> = {
 
 onOwnServer('on a server with settings of its own mind', () => {
   let database: TestDatabase
-  let client: HttpClient
   let instance: Instance
   /** The test's own sessions, and the server's. */
   let own: number
@@ -45,8 +43,7 @@ onOwnServer('on a server with settings of its own mind', () => {
     await Promise.all(times(4).map(async () => database.rows('SELECT SLEEP(0.1)')))
     for (const [name, value] of Object.entries(HOSTILE)) await database.execute(`SET GLOBAL ${name} = ${value}`)
     own = await database.number('SELECT COUNT(*) FROM information_schema.processlist')
-    client = new HttpClient()
-    instance = await Instance.start(database.url, client, { DATABASE_POOL_SIZE: '24' })
+    instance = await Instance.start(database.url, { DATABASE_POOL_SIZE: '24' })
   })
 
   it('the migrations are recorded, in transactional tables', async () => {

@@ -4,7 +4,7 @@ import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { constants } from 'node:os'
 import { beforeAll, expect, it } from '@jest/globals'
 import { AUTH_TOKENS } from './support/app.js'
-import { HttpClient, NoAnswer } from './support/http-client.js'
+import { NoAnswer } from './support/http-client.js'
 import { Instance } from './support/instance.js'
 import { onEveryStore, type Store } from './support/store.js'
 import { bodyOf, fresh, inParallel, owners, times, totalQuota, WIRES } from './support/wire.js'
@@ -14,13 +14,11 @@ const ATTEMPTS = 60
 
 onEveryStore('the orderly end of a process', (kind) => {
   let store: Store
-  let client: HttpClient
   let instance: Instance
 
   beforeAll(async () => {
     store = await kind.open()
-    client = new HttpClient()
-    instance = await Instance.start(store.url, client)
+    instance = await Instance.start(store.url)
   })
 
   it('writes down the refusals that it has counted and kept to itself', async () => {

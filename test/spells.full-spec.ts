@@ -5,7 +5,6 @@ import { instantToStore } from '../src/database/column.js'
 import { dataSourceOptions } from '../src/database/data-source-options.js'
 import { ENTITIES } from '../src/entities.js'
 import { figure, SCALE } from './support/figures.js'
-import { HttpClient } from './support/http-client.js'
 import { Instance } from './support/instance.js'
 import { onEveryStore, type Store } from './support/store.js'
 import { bodyOf, fresh, owners, resultsOf, tally, type Wire, WIRES } from './support/wire.js'
@@ -23,9 +22,8 @@ onEveryStore('spells of two instances that are killed', (kind) => {
     `are told once to begin and once to end, each of ${count} owners of each channel`,
     async () => {
       const store = await kind.open()
-      const client = new HttpClient()
       const instances: Instance[] = []
-      for (const _ of [0, 1]) instances.push(await Instance.start(store.url, client))
+      for (const _ of [0, 1]) instances.push(await Instance.start(store.url))
       const [one, two] = instances as [Instance, Instance]
       const feeds = WIRES.map((wire) => new Feed(wire))
       for (const [round, after] of KILLED_AFTER_MS.entries()) {

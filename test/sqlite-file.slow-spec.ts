@@ -8,7 +8,7 @@ import { DataSource } from 'typeorm'
 import { TestApp } from './support/app.js'
 import { runNode } from './support/command.js'
 import { figure } from './support/figures.js'
-import { type Answer, HttpClient } from './support/http-client.js'
+import type { Answer } from './support/http-client.js'
 import { Instance } from './support/instance.js'
 import { temporaryFolder } from './support/opened.js'
 import { STORES } from './support/store.js'
@@ -24,23 +24,20 @@ const consumePath = `${MAIL.usage}/consume`
 describe('a SQLite file', () => {
   let directory: string
   let path: string
-  let client: HttpClient
   let instance: Instance
 
   beforeEach(() => {
     directory = temporaryFolder('quota-file-')
     path = join(directory, 'data', 'quota.db')
-    client = new HttpClient()
   })
 
   afterEach(async () => {
     await instance.kill()
-    client.close()
     rmSync(directory, { recursive: true, force: true })
   })
 
   async function started(): Promise<{ owner: number; quotaId: number }> {
-    instance = await Instance.start(`sqlite:${path}`, client)
+    instance = await Instance.start(`sqlite:${path}`)
     const [owner] = owners(1) as [number]
     const made = await instance.post(MAIL.quotas, totalQuota(MAIL, owner, 1_000_000))
     await instance.post(SMS.quotas, totalQuota(SMS, owner, 1_000_000))
@@ -189,8 +186,6 @@ describe('a SQLite file', () => {
 describe('a SQLite file that others open and close', () => {
   const folder = temporaryFolder('quota-others-')
   const path = join(folder, 'quota.db')
-  const client = new HttpClient()
-
   /** A process that looks, and ends in order: the last one to close a file takes its `-wal` away. */
   async function usedBySomebodyElse(): Promise<number> {
     const script = `
@@ -207,7 +202,7 @@ describe('a SQLite file that others open and close', () => {
     const [owner] = owners(1) as [number]
     // Whoever migrates within the process has the file open before the service has.
     for (const start of times(3)) {
-      const instance = await Instance.start(`sqlite:${path}`, client)
+      const instance = await Instance.start(`sqlite:${path}`)
       try {
         if (start === 0) await instance.post(MAIL.quotas, totalQuota(MAIL, owner, 1_000_000))
         for (const round of times(4)) {

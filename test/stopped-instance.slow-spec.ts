@@ -3,7 +3,6 @@ import { beforeAll, describe, expect, it } from '@jest/globals'
 import { audit } from './support/audit.js'
 import { HAS_SERVER, TestDatabase } from './support/database.js'
 import { figure } from './support/figures.js'
-import { HttpClient } from './support/http-client.js'
 import { Instance } from './support/instance.js'
 import { Load } from './support/load.js'
 import { stop } from './support/stop.js'
@@ -21,7 +20,6 @@ const WATCHED_SECONDS = 20
 
 onServer('an instance that holds locks and is gone without a word', () => {
   let database: TestDatabase
-  let client: HttpClient
   let proxy: TcpProxy
   /** Who is gone; it reaches the database through the proxy. */
   let gone: Instance
@@ -30,10 +28,9 @@ onServer('an instance that holds locks and is gone without a word', () => {
 
   beforeAll(async () => {
     database = await TestDatabase.open()
-    client = new HttpClient()
     proxy = await TcpProxy.start(database.url)
-    gone = await Instance.start(proxy.url, client)
-    other = await Instance.start(database.url, client)
+    gone = await Instance.start(proxy.url)
+    other = await Instance.start(database.url)
   })
 
   function victimOf(instance: Instance, callers: number): Victim {

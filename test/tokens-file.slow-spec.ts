@@ -3,7 +3,6 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals'
 import { hashOf, newToken } from '../src/auth/token.js'
-import { HttpClient } from './support/http-client.js'
 import { ADMIN, Instance } from './support/instance.js'
 import { temporaryFolder } from './support/opened.js'
 
@@ -14,7 +13,6 @@ const entry = (name: string, role: string, token: string): string => `${name}:${
 
 describe('tokens in a file', () => {
   let folder: string
-  let client: HttpClient
   let instance: Instance
   let version = 0
 
@@ -36,10 +34,9 @@ describe('tokens in a file', () => {
 
   beforeAll(async () => {
     folder = temporaryFolder('quota-tokens-')
-    client = new HttpClient()
     await mount(admin)
     await symlink('..data/tokens', join(folder, 'tokens'))
-    instance = await Instance.start(`sqlite:${join(folder, 'quota.db')}`, client, {
+    instance = await Instance.start(`sqlite:${join(folder, 'quota.db')}`, {
       AUTH_TOKENS: '',
       AUTH_TOKENS_FILE: join(folder, 'tokens'),
       LOG_LEVEL: 'info',
@@ -95,8 +92,7 @@ describe('tokens in a file', () => {
 describe('SIGHUP', () => {
   it('does nothing without such a file', async () => {
     const folder = temporaryFolder('quota-signal-')
-    const client = new HttpClient()
-    const instance = await Instance.start(`sqlite:${join(folder, 'quota.db')}`, client, { LOG_LEVEL: 'info' })
+    const instance = await Instance.start(`sqlite:${join(folder, 'quota.db')}`, { LOG_LEVEL: 'info' })
     process.kill(instance.pid!, 'SIGHUP')
     while (!instance.log.includes('SIGHUP ignored')) await sleep(20)
     expect((await instance.get('/api/v1/me')).status).toBe(200)

@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { freePort } from '../scripts/mariadb.mjs'
 import { Collector } from './support/collector.js'
-import { HttpClient } from './support/http-client.js'
 import { Instance } from './support/instance.js'
 import { onEveryStore, type Store } from './support/store.js'
 import { servedTraced } from './support/traced.js'
@@ -46,11 +45,7 @@ onEveryStore('traces', (kind) => {
   })
 
   describe('of a process', () => {
-    let client: HttpClient
-
-    beforeAll(() => {
-      client = new HttpClient()
-    })
+    beforeAll(() => {})
 
     afterAll(() => {
       collector.status = 200
@@ -58,7 +53,7 @@ onEveryStore('traces', (kind) => {
 
     /** Has one answer one request, and ends it. @returns its log, as objects */
     async function logOf(env: Record<string, string>): Promise<Record<string, unknown>[]> {
-      const instance = await Instance.start(store.url, client, { LOG_LEVEL: 'info', ...env })
+      const instance = await Instance.start(store.url, { LOG_LEVEL: 'info', ...env })
       expect((await instance.get('/api/v1/me')).status).toBe(200)
       expect(await instance.terminate()).toBe(0)
       const lines = instance.log.split('\n').filter((line) => line.startsWith('{'))
@@ -101,7 +96,7 @@ onEveryStore('traces', (kind) => {
         goOn = resolve
       })
       const env = { LOG_LEVEL: 'warn', OTEL_EXPORTER_OTLP_ENDPOINT: collector.url }
-      const instance = await Instance.start(store.url, client, env)
+      const instance = await Instance.start(store.url, env)
       const isTold = (): boolean => instance.log.includes('Dropped')
       const ask = async (): Promise<void> => {
         if (!isTold()) await instance.get('/api/v1/me')

@@ -18,7 +18,6 @@ import { SMS } from '../src/sms-quota/sms.channel.js'
 import { TestApp } from './support/app.js'
 import { type ChannelApi, MAIL_API, SMS_API } from './support/channel-api.js'
 import { runNode } from './support/command.js'
-import { HttpClient } from './support/http-client.js'
 import { Instance } from './support/instance.js'
 import { SCALE } from './support/figures.js'
 import { readable, stored } from './support/ids.js'
@@ -780,15 +779,13 @@ onEveryStore('verify', (kind) => {
 
     it('is part of the service, and does not delay its end', async () => {
       const own = await kind.open()
-      const client = new HttpClient()
-      const instance = await Instance.start(own.url, client, { VERIFY_BACKGROUND: 'true' })
+      const instance = await Instance.start(own.url, { VERIFY_BACKGROUND: 'true' })
       const measured = async (): Promise<string> => (await instance.get('/metrics')).text
       while (!/^quota_drift_checked_timestamp_seconds\{channel="(mail|sms)"\} \d/m.test(await measured()))
         await sleep(50)
       expect(await measured()).toMatch(/^quota_drift\{channel="mail"\} 0$/m)
       expect(await instance.terminate()).toBe(0)
       expect(instance.log).toBe('')
-      client.close()
       await own.drop()
     })
 

@@ -4,7 +4,6 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { beforeAll, expect, it, jest } from '@jest/globals'
 import { Webhook } from 'standardwebhooks'
-import { HttpClient } from './support/http-client.js'
 import { Instance } from './support/instance.js'
 import { temporaryFolder } from './support/opened.js'
 import type { Body } from './support/quota-api.js'
@@ -20,7 +19,6 @@ const UNITS = 10
 
 onEveryStore('webhooks of instances that are killed', (kind) => {
   let store: Store
-  let client: HttpClient
   let receiver: Receiver
   let folder: string
   let instances: Instance[]
@@ -43,13 +41,12 @@ onEveryStore('webhooks of instances that are killed', (kind) => {
 
   beforeAll(async () => {
     store = await kind.open()
-    client = new HttpClient()
     receiver = await Receiver.start()
     folder = temporaryFolder('quota-webhooks-')
     const file = join(folder, 'webhooks.json')
     await writeFile(file, JSON.stringify([{ name: 'ops', url: receiver.url('/ops'), secrets: [secret] }]))
     instances = []
-    for (let n = 0; n < 2; n += 1) instances.push(await Instance.start(store.url, client, { WEBHOOKS_FILE: file }))
+    for (let n = 0; n < 2; n += 1) instances.push(await Instance.start(store.url, { WEBHOOKS_FILE: file }))
   })
 
   it('writes one event for each crossing, and delivers each at least once, always the same', async () => {

@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, beforeEach, expect, it } from '@jest/globals'
 import { type Attempt, isProblem, QuotaClient } from '../../client/src/index.js'
 import { figure } from './figures.js'
-import { HttpClient } from './http-client.js'
 import { ADMIN, Instance } from './instance.js'
 import { LOSSY, LossyProxy } from './lossy-proxy.js'
 import type { Store, StoreKind } from './store.js'
@@ -19,14 +18,12 @@ export class ClientBench {
     readonly store: Store,
     readonly instance: Instance,
     readonly proxy: LossyProxy,
-    private readonly http: HttpClient,
   ) {}
 
   static async start(kind: StoreKind): Promise<ClientBench> {
     const store = await kind.open()
-    const http = new HttpClient()
-    const instance = await Instance.start(store.url, http)
-    return new ClientBench(store, instance, await LossyProxy.start(instance.url), http)
+    const instance = await Instance.start(store.url)
+    return new ClientBench(store, instance, await LossyProxy.start(instance.url))
   }
 
   /** Creates a client; over the network unless `direct`. */
@@ -41,7 +38,6 @@ export class ClientBench {
   async stop(): Promise<void> {
     await this.proxy.close()
     expect(await this.instance.terminate()).toBe(0)
-    this.http.close()
     await this.store.drop()
   }
 }

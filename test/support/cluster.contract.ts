@@ -4,7 +4,7 @@ import { audit, mailOperationsOf } from './audit.js'
 import type { TestDatabase } from './database.js'
 import { figure, SCALE } from './figures.js'
 import { GroupLoad } from './group-load.js'
-import type { Answer, HttpClient } from './http-client.js'
+import type { Answer } from './http-client.js'
 import { Instance } from './instance.js'
 import { Load } from './load.js'
 import { verified } from './verify.js'
@@ -33,12 +33,6 @@ export interface Cluster {
   collisions(): Promise<number>
   /** Does what an operator does if only the first node is left, and must continue. */
   goOnAlone(): Promise<void>
-}
-
-/** The cluster and instances that a suite has started. */
-export interface Given {
-  readonly cluster: Cluster
-  readonly client: HttpClient
 }
 
 export const PATIENCE_MS = 240_000
@@ -100,18 +94,17 @@ export class Stall {
 }
 
 /** Two instances, each on its own node, that spend from the same quotas. */
-export function twoWriters(given: () => Given): void {
+export function twoWriters(started: () => Cluster): void {
   describe('with writers on two nodes at once', () => {
     let cluster: Cluster
     let instances: Instance[] = []
 
     beforeAll(async () => {
-      const { client } = given()
-      ;({ cluster } = given())
+      cluster = started()
       const [first, second] = cluster.nodes
       instances = [
-        await Instance.start(first.url(cluster.database), client),
-        await Instance.start(second.url(cluster.database), client),
+        await Instance.start(first.url(cluster.database)),
+        await Instance.start(second.url(cluster.database)),
       ]
     }, 90_000)
 
@@ -318,14 +311,14 @@ export function twoWriters(given: () => Given): void {
 }
 
 /** Two of the three nodes die: the third must refuse everything, and nothing may be lost when it continues. */
-export function quorumLost(given: () => Given): void {
+export function quorumLost(started: () => Cluster): void {
   describe('with two of three nodes gone', () => {
     it(
       'answers 503 and nothing else, and loses nothing when the last one goes on and the others are back',
       async () => {
-        const { cluster, client } = given()
+        const cluster = started()
         const [last, ...others] = cluster.nodes
-        const instance = await Instance.start(last.url(cluster.database), client)
+        const instance = await Instance.start(last.url(cluster.database))
         const accounts = await withQuotas(instance, 8)
         const load = new Load([instance], accounts, 1, 8)
         await load.reach(Math.round(300 * SCALE))

@@ -3,7 +3,6 @@ import type { Locator, Page } from 'playwright-core'
 import { hashOf, newToken } from '../../src/auth/token.js'
 import type { Role } from '../../src/common/role.js'
 import { PATIENCE_MS, seriousFindings, type TestBrowser } from './browser.js'
-import { HttpClient } from './http-client.js'
 import { Instance } from './instance.js'
 import type { Body } from './quota-api.js'
 import type { StoreKind } from './store.js'
@@ -37,7 +36,7 @@ export class Service {
 
   /** @param store any store, by its URL */
   static async start(store: { readonly url: string }, env: Record<string, string> = {}): Promise<Service> {
-    return new Service(await Instance.start(store.url, new HttpClient(), { AUTH_TOKENS, ...env }))
+    return new Service(await Instance.start(store.url, { AUTH_TOKENS, ...env }))
   }
 
   /** Starts it on a store of its own. */

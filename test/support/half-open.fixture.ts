@@ -1,7 +1,6 @@
 import { writeFileSync } from 'node:fs'
 import { afterAll, beforeAll, describe, it } from '@jest/globals'
 import { CAN_START_SERVER, TestDatabase } from './database.js'
-import { HttpClient } from './http-client.js'
 import { Instance } from './instance.js'
 import { TcpProxy } from './tcp-proxy.js'
 
@@ -13,25 +12,22 @@ describe('half open', () => {
   let database: TestDatabase
   let instance: Instance
   let second: Instance
-  let client: HttpClient
   let proxy: TcpProxy
 
   beforeAll(async () => {
     database = await TestDatabase.open({ own: CAN_START_SERVER })
-    client = new HttpClient()
     proxy = await TcpProxy.start(database.url)
-    instance = await Instance.start(proxy.url, client)
+    instance = await Instance.start(proxy.url)
     writeFileSync(
       process.env['HALF_OPEN_REPORT']!,
       JSON.stringify([instance.pid, ...(CAN_START_SERVER ? [database.server.pid] : [])]),
     )
-    second = await Instance.start('mysql://nobody@127.0.0.1:1/nothing', client, { PORT: 'not a port' })
+    second = await Instance.start('mysql://nobody@127.0.0.1:1/nothing', { PORT: 'not a port' })
   }, 90_000)
 
   afterAll(async () => {
     await second.terminate()
     await instance.terminate()
-    client.close()
     await proxy.close()
     await database.drop()
   }, 60_000)

@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { freePort } from '../../scripts/mariadb.mjs'
 import { hashOf, newToken } from '../../src/auth/token.js'
 import { guard } from './guard.js'
-import { type Answer, type HttpClient, NoAnswer } from './http-client.js'
+import { type Answer, HttpClient, NoAnswer } from './http-client.js'
 import { opened } from './opened.js'
 
 /** Valid tokens of two callers; a key belongs to the caller that sent it. */
@@ -31,6 +31,7 @@ export interface Sent {
 
 /** The built service in a separate process, on a separate port. */
 export class Instance {
+  private readonly client = new HttpClient()
   private child: ChildProcess | undefined
   private output = ''
   /** Resolves to the exit code of the running process; null after a signal. */
@@ -38,7 +39,6 @@ export class Instance {
 
   private constructor(
     readonly url: string,
-    private readonly client: HttpClient,
     private readonly env: Record<string, string>,
     private readonly entry: string,
   ) {}
@@ -48,12 +48,7 @@ export class Instance {
    * @param databaseUrl the DATABASE_URL
    * @param entry the program, if it is not the present version
    */
-  static async start(
-    databaseUrl: string,
-    client: HttpClient,
-    env: Record<string, string> = {},
-    entry = ENTRY,
-  ): Promise<Instance> {
+  static async start(databaseUrl: string, env: Record<string, string> = {}, entry = ENTRY): Promise<Instance> {
     if (!existsSync(entry)) throw new Error(`${entry} is missing: npm run build`)
     const port = await freePort()
     const all = {
@@ -66,7 +61,7 @@ export class Instance {
       VERIFY_BACKGROUND: 'false',
       ...env,
     }
-    const instance = new Instance(`http://127.0.0.1:${port}`, client, all, entry)
+    const instance = new Instance(`http://127.0.0.1:${port}`, all, entry)
     await instance.start()
     return instance
   }
