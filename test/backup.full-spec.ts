@@ -11,7 +11,7 @@ import { createConnection, type RowDataPacket } from 'mysql2/promise'
 import { runNode } from './support/command.js'
 import { Instance } from './support/instance.js'
 import { temporaryFolder } from './support/opened.js'
-import { onEveryStore, type Store } from './support/store.js'
+import { type Store, type StoreKind, STORES } from './support/store.js'
 
 // Processes one after the other, on a machine that may be busy.
 jest.setTimeout(120_000)
@@ -132,9 +132,16 @@ describe('the backup command', () => {
 const MYSQL_CLIENTS = process.env['MYSQL_CLIENTS']
 const run = promisify(execFile)
 
-onEveryStore('a dump of a server', (kind) => {
-  // A file is copied by the command above.
-  if (kind.name === 'SQLite') return
+/** A file is copied by the command above. */
+function onEveryServer(title: string, suite: (kind: StoreKind) => void): void {
+  for (const kind of STORES)
+    if (kind.name !== 'SQLite')
+      describe(`${title} on ${kind.name}`, () => {
+        suite(kind)
+      })
+}
+
+onEveryServer('a dump of a server', (kind) => {
   if (kind.name === 'MySQL' && MYSQL_CLIENTS === undefined) {
     // MariaDB's programs write what MySQL does not take: values of computed columns.
     it.skip("is not tried without MySQL's own programs (MYSQL_CLIENTS names their folder)", () => undefined)
