@@ -219,6 +219,20 @@ describe('the connector', () => {
     },
   )
 
+  it('counts no recipient that it has refused itself', async () => {
+    await total(90, 0)
+    const env = { LOCAL_DOMAINS: 'local.test', CHECK_AT_RCPT: 'true' }
+    const postfix = PolicyClient.to((await Connector.start(settings(env))).port)
+    const asked = message(90, 2)
+    const rcpt = async (recipient: string): Promise<string | undefined> =>
+      postfix.ask({ ...asked, protocol_state: 'RCPT', recipient_count: 0, recipient })
+    expect(await rcpt('b@elsewhere.test')).toMatch(/^REJECT /)
+    for (const local of ['a@local.test', 'c@local.test']) expect(await rcpt(local)).toBe('DUNNO')
+    expect(await postfix.ask({ ...asked, protocol_state: 'DATA' })).toBe('DUNNO')
+    expect(await postfix.ask(asked)).toBe('DUNNO')
+    expect(await usedBy(90)).toBe(0)
+  })
+
   it("charges the envelope's sender or the network without a login, as configured", async () => {
     await total(6, 100)
     const file = join(folder, 'networks')

@@ -163,7 +163,8 @@ export class AccountFile implements Accounts {
     const state = await stateOf(this.path)
     const settled = atOnce || state === this.seen
     this.seen = state
-    if (!settled || state === this.decided) return
+    // On request, a file that could not be read is tried again: it may be good.
+    if (!settled || (state === this.decided && !(atOnce && this.isStale))) return
     this.decided = state
     try {
       await this.load()

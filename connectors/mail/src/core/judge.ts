@@ -88,9 +88,16 @@ export class Judge {
    * @throws Error if the question lacks data for a charge; there is no answer then
    */
   async decide(question: Question): Promise<Verdict> {
+    const verdict = await this.decided(question)
+    // A recipient that is refused here is none of the message.
+    if (question.state === 'RCPT' && question.localCount === undefined && verdict.answer === 'pass')
+      this.exemptions.note(question)
+    return verdict
+  }
+
+  private async decided(question: Question): Promise<Verdict> {
     const { state } = question
     const final = state === 'END-OF-MESSAGE'
-    if (state === 'RCPT' && question.localCount === undefined) this.exemptions.note(question)
     if (!final && state !== 'DATA' && !(this.rules.checkAtRcpt && state === 'RCPT'))
       return { ...PASS, reason: 'not_asked' }
     if (final && question.instance === '') throw new Error('a message without instance: is this Postfix 2.3 or later?')
