@@ -11,7 +11,7 @@ import {
   useParams,
   useRouterState,
 } from '@tanstack/react-router'
-import { lazy, type SubmitEvent, type ReactNode, Suspense, useEffect, useState } from 'react'
+import { Fragment, lazy, type SubmitEvent, type ReactNode, Suspense, useEffect, useState } from 'react'
 import type { Me } from '@quota-service/client'
 import { type ChannelName, CHANNELS, type ChannelClient, clientOf, managed } from './channel-client.ts'
 import { Keys } from './keys.tsx'
@@ -215,6 +215,7 @@ function inOtherChannel(pathname: string, search: Record<string, unknown>): { se
     page: _page,
     before: _before,
     beforeId: _id,
+    cursor: _cursor,
     ...rest
   } = search
   return { section, search: more === undefined && section === first ? rest : {} }
@@ -402,6 +403,12 @@ function NotFound(): ReactNode {
   )
 }
 
+/** The screen of what an id in the address names; another id begins another one. */
+function ById({ id, children }: { id: string; children: (id: number) => ReactNode }): ReactNode {
+  const number = numberOf(id)
+  return number === undefined ? <NotFound /> : <Fragment key={id}>{children(number)}</Fragment>
+}
+
 const rootRoute = createRootRoute({
   component: Frame,
   notFoundComponent: NotFound,
@@ -448,27 +455,26 @@ const quotaRoute = createRoute({
   component: () => {
     const { channel, id } = quotaRoute.useParams()
     const search = quotaRoute.useSearch()
-    const number = numberOf(id)
-    return number === undefined ? (
-      <NotFound />
-    ) : (
-      <QuotaScreen key={id} client={clientOf(channel)} id={number} search={search} />
-    )
+    return <ById id={id}>{(number) => <QuotaScreen client={clientOf(channel)} id={number} search={search} />}</ById>
   },
 })
 const newRoute = createRoute({
   ...inChannel,
   path: '/new',
   validateSearch: newSearch,
-  component: () => <NewQuotaScreen client={clientOf(newRoute.useParams().channel)} search={newRoute.useSearch()} />,
+  component: () => {
+    const search = newRoute.useSearch()
+    return (
+      <NewQuotaScreen key={JSON.stringify(search)} client={clientOf(newRoute.useParams().channel)} search={search} />
+    )
+  },
 })
 const ownerRoute = createRoute({
   ...inChannel,
   path: '/owners/$owner',
   component: () => {
     const { channel, owner } = ownerRoute.useParams()
-    const number = numberOf(owner)
-    return number === undefined ? <NotFound /> : <OwnerScreen key={owner} client={clientOf(channel)} owner={number} />
+    return <ById id={owner}>{(number) => <OwnerScreen client={clientOf(channel)} owner={number} />}</ById>
   },
 })
 const groupsRoute = createRoute({
@@ -484,12 +490,7 @@ const groupRoute = createRoute({
   component: () => {
     const { channel, id } = groupRoute.useParams()
     const search = groupRoute.useSearch()
-    const number = numberOf(id)
-    return number === undefined ? (
-      <NotFound />
-    ) : (
-      <GroupScreen key={id} client={clientOf(channel)} id={number} search={search} />
-    )
+    return <ById id={id}>{(number) => <GroupScreen client={clientOf(channel)} id={number} search={search} />}</ById>
   },
 })
 const changesRoute = createRoute({
@@ -530,12 +531,7 @@ const changeSetRoute = createRoute({
   component: () => {
     const { channel, id } = changeSetRoute.useParams()
     const search = changeSetRoute.useSearch()
-    const number = numberOf(id)
-    return number === undefined ? (
-      <NotFound />
-    ) : (
-      <ChangeSetScreen key={id} client={clientOf(channel)} id={number} search={search} />
-    )
+    return <ById id={id}>{(number) => <ChangeSetScreen client={clientOf(channel)} id={number} search={search} />}</ById>
   },
 })
 const importRoute = createRoute({

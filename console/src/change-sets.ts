@@ -114,6 +114,8 @@ export interface ImportDraft {
   readonly text: string
   /** The idempotency key of the next request. */
   readonly key: string
+  /** The idempotency key of the check that began last. */
+  readonly checking?: string | undefined
   /** The last change set created from it. */
   readonly checked?: number | undefined
   /** Was it edited since? */

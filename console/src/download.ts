@@ -1,3 +1,4 @@
+import { wireName } from '@quota-service/client'
 import { type ChangeSet, type RowOutcome, setsOf } from './change-sets.ts'
 import { type Column, headLine, rowLines } from './csv.ts'
 import {
@@ -57,12 +58,10 @@ export async function exportNearLimit(client: ChannelClient): Promise<void> {
 /** Every threshold that an owner's quotas, or one quota, passed in the last 31 days, oldest first. */
 export async function exportPassed(client: ChannelClient, of: Whose): Promise<void> {
   const columns: Column<Passed>[] = [
-    ['id', ({ id }) => id],
-    ['at', ({ at }) => at],
-    ['quota_id', ({ quotaId }) => quotaId],
-    [`${client.owner}_id`, ({ owner }) => owner],
+    ...plain<Passed>('id', 'at', 'quotaId'),
+    [`${client.owner}_id`, ({ owner }) => (owner === 0 ? null : owner)],
     ['label', ({ data }) => data.label],
-    ['crossed', ({ data }) => integers(data.crossed)],
+    ['crossed', ({ data }) => inOneCell(data.crossed)],
     ['used', ({ data }) => data.used],
     ['total', ({ data }) => data.total],
     ['cycle_reset_at', ({ data }) => data.cycleResetAt],
@@ -74,17 +73,9 @@ export async function exportPassed(client: ChannelClient, of: Whose): Promise<vo
 /** Every change that these filters show. */
 export async function exportChanges(client: ChannelClient, { before: _page, ...filter }: ChangesSearch): Promise<void> {
   const columns: Column<AnyChange>[] = [
-    ['id', ({ id }) => id],
-    ['at', ({ at }) => at],
-    ['actor', ({ actor }) => actor],
-    ['action', ({ action }) => action],
-    ['quota_id', ({ quotaId }) => quotaId],
-    ['group_id', ({ groupId }) => groupId],
+    ...plain<AnyChange>('id', 'at', 'actor', 'action', 'quotaId', 'groupId'),
     [`${client.owner}_id`, ({ owner }) => (owner === 0 ? null : owner)],
-    ['before', ({ before }) => before],
-    ['after', ({ after }) => after],
-    ['change_set_id', ({ changeSetId }) => changeSetId],
-    ['request_id', ({ requestId }) => requestId],
+    ...plain<AnyChange>('before', 'after', 'changeSetId', 'requestId'),
   ]
   const read = async (before?: number) => client.changes({ ...filter, before, pageSize: MAX_ROWS })
   await saveAll(`${client.name}-changes.csv`, columns, everyRow(read))
@@ -93,18 +84,9 @@ export async function exportChanges(client: ChannelClient, { before: _page, ...f
 /** Every operation of an owner or of a quota. */
 export async function exportLedger(client: ChannelClient, of: LedgerFilter & Whose): Promise<void> {
   const columns: Column<Operation>[] = [
-    ['id', ({ id }) => id],
-    ['created_at', ({ createdAt }) => createdAt],
-    ['kind', ({ kind }) => kind],
-    ['state', ({ state }) => state],
+    ...plain<Operation>('id', 'createdAt', 'kind', 'state'),
     [`${client.owner}_id`, ({ owner }) => owner],
-    ['amount', ({ amount }) => amount],
-    ['charged', ({ charged }) => charged],
-    ['refunded', ({ refunded }) => refunded],
-    ['allocations', ({ allocations }) => allocations],
-    ['caps', ({ caps }) => caps],
-    ['owner_remaining', ({ ownerRemaining }) => ownerRemaining],
-    ['expires_at', ({ expiresAt }) => expiresAt],
+    ...plain<Operation>('amount', 'charged', 'refunded', 'allocations', 'caps', 'ownerRemaining', 'expiresAt'),
     ['actor', ({ madeBy }) => madeBy?.actor],
     ['idempotency_key', ({ madeBy }) => madeBy?.idempotencyKey],
   ]
@@ -114,25 +96,13 @@ export async function exportLedger(client: ChannelClient, of: LedgerFilter & Who
 
 /** The usage of an owner or a quota by day. */
 export async function exportSeries(client: ChannelClient, of: Whose): Promise<void> {
-  const columns: Column<Series['items'][number]>[] = [
-    ['began_at', ({ beganAt }) => beganAt],
-    ['charged', ({ charged }) => charged],
-    ['refunded', ({ refunded }) => refunded],
-    ['refused', ({ refused }) => refused],
-    ['refusals', ({ refusals }) => refusals],
-  ]
+  const columns = plain<Series['items'][number]>('beganAt', 'charged', 'refunded', 'refused', 'refusals')
   await saveAll(`${client.name}-usage-by-day-${nameOf(client, of)}.csv`, columns, (await client.series(of)).items)
 }
 
 /** The refusals of an owner since a time, by hour. */
 export async function exportRefusals(client: ChannelClient, owner: number, from: string): Promise<void> {
-  const columns: Column<Refusal>[] = [
-    ['hour', ({ hour }) => hour],
-    ['code', ({ code }) => code],
-    ['count', ({ count }) => count],
-    ['requested', ({ requested }) => requested],
-    ['last_at', ({ lastAt }) => lastAt],
-  ]
+  const columns = plain<Refusal>('hour', 'code', 'count', 'requested', 'lastAt')
   await saveAll(`${client.name}-refusals-${nameOf(client, { owner })}.csv`, columns, await client.refusals(owner, from))
 }
 
@@ -140,10 +110,7 @@ export async function exportRefusals(client: ChannelClient, owner: number, from:
 export async function exportTopRefusals(client: ChannelClient, hours: number): Promise<void> {
   const columns: Column<TopRefusal>[] = [
     [`${client.owner}_id`, ({ owner }) => owner],
-    ['code', ({ code }) => code],
-    ['count', ({ count }) => count],
-    ['requested', ({ requested }) => requested],
-    ['last_at', ({ lastAt }) => lastAt],
+    ...plain<TopRefusal>('code', 'count', 'requested', 'lastAt'),
   ]
   const rows = await client.topRefusals({ hours, pageSize: MAX_ROWS })
   await saveAll(`${client.name}-refused-most.csv`, columns, rows)
@@ -151,17 +118,9 @@ export async function exportTopRefusals(client: ChannelClient, hours: number): P
 
 /** Every change set in this state. */
 export async function exportSets(client: ChannelClient, { before: _page, ...filter }: ChangeSetsSearch): Promise<void> {
-  const columns: Column<ChangeSet>[] = [
-    ['id', ({ id }) => id],
-    ['created_at', ({ createdAt }) => createdAt],
-    ['actor', ({ actor }) => actor],
-    ['source', ({ source }) => source],
-    ['filter', ({ filter: found }) => found],
-    ['change', ({ change }) => change],
-    ['state', ({ state }) => state],
-    ['applied_at', ({ appliedAt }) => appliedAt],
-    ['reverted_at', ({ revertedAt }) => revertedAt],
-    ['counts', ({ counts }) => counts],
+  const columns = [
+    ...plain<ChangeSet>('id', 'createdAt', 'actor', 'source', 'filter', 'change', 'state'),
+    ...plain<ChangeSet>('appliedAt', 'revertedAt', 'counts'),
   ]
   const read = async (before?: number) => {
     const asked = given({ ...filter, before, pageSize: MAX_ROWS })
@@ -194,33 +153,28 @@ async function headerEnd(file: Blob): Promise<number> {
 /** The columns of a quota in the service's exports, which an import accepts. */
 function quotaColumns<Row>(client: ChannelClient, quotaOf: (row: Row) => Quota): Column<Row>[] {
   const columns: Column<Quota>[] = [
-    ['id', ({ id }) => id],
-    [`${client.owner}_id`, ({ owner }) => owner],
+    ...plain<Quota>('id'),
+    // A group's quota has none.
+    [`${client.owner}_id`, ({ owner }) => (owner === 0 ? null : owner)],
     ...(client.namesPerson ? [['user_id', ({ person }: Quota) => person] as const] : []),
-    ['quota_type', ({ quotaType }) => quotaType],
-    ['total', ({ total }) => total],
-    ['used', ({ used }) => used],
-    ['reserved', ({ reserved }) => reserved],
-    ['remaining', ({ remaining }) => remaining],
-    ['status', ({ status }) => status],
-    ['expire_at', ({ expireAt }) => expireAt],
-    ['cycle_unit', ({ cycleUnit }) => cycleUnit],
-    ['cycle_reset_at', ({ cycleResetAt }) => cycleResetAt],
-    ['cycle_anchor_at', ({ cycleAnchorAt }) => cycleAnchorAt],
-    ['cycle_time_zone', ({ cycleTimeZone }) => cycleTimeZone],
-    ['label', ({ label }) => label],
-    ['cap', ({ cap }) => cap],
-    ['window_seconds', ({ windowSeconds }) => windowSeconds],
-    ['thresholds', ({ thresholds }) => thresholds && integers(thresholds)],
-    ['version', ({ version }) => version],
-    ['created_at', ({ createdAt }) => createdAt],
-    ['updated_at', ({ updatedAt }) => updatedAt],
+    ...plain<Quota>('quotaType', 'total', 'used', 'reserved', 'remaining', 'status'),
+    ...plain<Quota>('expireAt', 'cycleUnit', 'cycleResetAt', 'cycleAnchorAt', 'cycleTimeZone'),
+    ...plain<Quota>('label', 'cap', 'windowSeconds'),
+    ['thresholds', ({ thresholds }) => thresholds && inOneCell(thresholds)],
+    ...plain<Quota>('groupId', 'per', 'follows'),
+    ['overrides', ({ overrides }) => overrides && inOneCell(overrides)],
+    ...plain<Quota>('version', 'createdAt', 'updatedAt'),
   ]
   return columns.map(([head, value]) => [head, (row) => value(quotaOf(row))])
 }
 
-/** Integers in one cell, in the service's format. */
-function integers(list: readonly number[]): string {
+/** Columns with the values of fields, under the service's names of these. */
+function plain<Row>(...fields: readonly (keyof Row & string)[]): Column<Row>[] {
+  return fields.map((field) => [wireName(field), (row) => row[field]])
+}
+
+/** Integers, or names, in one cell, in the service's format. */
+function inOneCell(list: readonly (number | string)[]): string {
   return list.length === 0 ? 'none' : list.join(' ')
 }
 

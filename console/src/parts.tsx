@@ -23,6 +23,7 @@ import { fieldName } from './field-name.ts'
 import { ClockTime } from './format.tsx'
 import { Notice } from './notice.ts'
 import { type CapMode, roleText } from './limits.ts'
+import { noteFailure } from './session.ts'
 import { levelOf, shareText } from './share.ts'
 import type { Reading } from './whole-number.ts'
 
@@ -30,38 +31,40 @@ import type { Reading } from './whole-number.ts'
 
 /** The time for which an announcement is shown, in milliseconds. */
 const SHOWN_MS = 10_000
-let announced = ''
+/** The last one; each is an object of its own, since the same text twice is two events. */
+let announced = { text: '' }
 const listeners = new Set<() => void>()
 
 /** Announces an event. */
 export function announce(text: string): void {
-  // The same text twice is two events.
-  announced = announced === text ? `${text}\u00a0` : text
+  // Screen readers read out only what changes.
+  announced = { text: announced.text === text ? `${text}\u00a0` : text }
   for (const listener of listeners) listener()
 }
 
 /** The place of announcements; once on the page. */
 export function Announcements(): ReactNode {
-  const text = useSyncExternalStore(
+  const latest = useSyncExternalStore(
     (listener) => {
       listeners.add(listener)
       return () => listeners.delete(listener)
     },
     () => announced,
   )
-  const [over, setOver] = useState('')
+  // What was announced before a sign-in was for somebody else.
+  const [over, setOver] = useState(latest)
   useEffect(() => {
-    const timer = setTimeout(() => setOver(text), SHOWN_MS)
+    const timer = setTimeout(() => setOver(latest), SHOWN_MS)
     return () => clearTimeout(timer)
-  }, [text])
-  const shown = text !== over
+  }, [latest])
+  const shown = latest !== over
   return (
     <div className={shown ? 'toast' : 'toast over'}>
       <p className="announcement" role="status" aria-live="polite">
-        {shown ? text : ''}
+        {shown ? latest.text : ''}
       </p>
       {shown && (
-        <button type="button" className="quiet" aria-label="Dismiss the message" onClick={() => setOver(text)}>
+        <button type="button" className="quiet" aria-label="Dismiss the message" onClick={() => setOver(latest)}>
           <span aria-hidden="true">✕</span>
         </button>
       )}
@@ -185,6 +188,18 @@ export function Panel({
       {children}
     </section>
   )
+}
+
+/**
+ * What is typed into filters; it begins anew, in the same fields, when the address has other filters.
+ * @param given the texts of the filters in the address
+ * @param filters all of them, if there are others beside the texts
+ */
+export function useTyped<T>(given: T, filters: unknown = given): [typed: T, setTyped: (typed: T) => void] {
+  const of = JSON.stringify(filters)
+  const [state, setState] = useState({ of, typed: given })
+  if (state.of !== of) setState({ of, typed: given })
+  return [state.typed, (typed) => setState({ of, typed })]
 }
 
 /** Filters; on a phone, folded behind a button with the number of those that are set. */
@@ -1034,6 +1049,7 @@ export function Confirm({
       (reason: unknown) => {
         setBusy(false)
         setError(reason)
+        noteFailure(reason)
         if (!here()) announce(`${title} It was not done: ${describeFailure(reason, false).title}.`)
       },
     )

@@ -14,7 +14,7 @@ import { readThresholds, readWindow } from '../limits.ts'
 import { Failure, Field, isHalfTyped, NumberField, Panel, Screen, useStillHere } from '../parts.tsx'
 import type { ManySearch } from '../search.ts'
 import { EDITABLE, type Editable, settingsOf, type Typed, UNITS } from '../settings.ts'
-import { keepDraft, useDraft } from '../use-draft.ts'
+import { draftOf, keepDraft, useDraft } from '../use-draft.ts'
 
 type What = keyof typeof WHATS
 
@@ -118,9 +118,10 @@ export function ChangeManyScreen({ client, search }: { client: ChannelClient; se
     mutationFn: async (sent: Draft) =>
       setsOf(client).create({ filter: filterOf(client, search), change: changeOf(sent) }, { key: sent.key }),
     onSuccess: ({ id }, sent) => {
-      // The draft stays, with a new key, for another request.
-      keepDraft(name, { ...sent, key: newKey() })
-      if (here())
+      // The draft stays, with later input and a new key, for another request; after a sign-out, there is none.
+      const since = draftOf<Draft>(name)
+      if (since !== undefined) keepDraft(name, { ...since, key: newKey() })
+      if (since?.key === sent.key && here())
         void navigate({ to: '/$channel/change-sets/$id', params: { channel: client.name, id: String(id) }, search: {} })
     },
   })

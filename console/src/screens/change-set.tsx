@@ -118,7 +118,8 @@ function useEnd(client: ChannelClient, set: ChangeSet | undefined): void {
   useEffect(() => {
     const earlier = before.current
     before.current = set
-    if (set === undefined || earlier === undefined || !isAtWork(earlier) || isAtWork(set)) return
+    // It may be over before it is seen at work, such as after an answer that was lost.
+    if (set === undefined || earlier === undefined || earlier.state === set.state || isAtWork(set)) return
     const what = {
       ready: 'can be applied',
       applied: 'is applied',

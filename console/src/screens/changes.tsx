@@ -31,6 +31,7 @@ import {
   Screen,
   Signed,
   Table,
+  useTyped,
 } from '../parts.tsx'
 import { isOfMembers, Moves } from './group-parts.tsx'
 import { Whose } from './quotas.tsx'
@@ -405,7 +406,7 @@ export function ChangesScreen({ client, search }: { client: ChannelClient; searc
       actions={<Csv file={async () => (await import('../download.ts')).exportChanges(client, filter)} />}
     >
       <Filtering of={filter}>
-        <ChangeFilters key={JSON.stringify(filter)} client={client} filter={filter} />
+        <ChangeFilters client={client} filter={filter} />
       </Filtering>
       <Loaded
         of={asked}
@@ -440,7 +441,7 @@ type Filter = Omit<ChangesSearch, 'before'>
 
 function ChangeFilters({ client, filter }: { client: ChannelClient; filter: Filter }): ReactNode {
   const navigate = useNavigate()
-  const [typed, setTyped] = useState({
+  const [typed, setTyped] = useTyped({
     actor: filter.actor ?? '',
     action: filter.action ?? '',
     owner: filter.owner === undefined ? '' : String(filter.owner),

@@ -3,7 +3,7 @@ import { type ReactNode, useState } from 'react'
 import { type AnyChange, type ChannelClient, type Group, type Quota } from '../channel-client.ts'
 import { counted } from '../amount.ts'
 import { limitText } from '../limits.ts'
-import { CapBadge, Field, GroupLink, Label, Loaded, QuotaLink } from '../parts.tsx'
+import { CapBadge, Failure, Field, GroupLink, Label, Loaded, QuotaLink } from '../parts.tsx'
 import { limitOfQuota } from '../settings.ts'
 import { isForEach } from './quotas.tsx'
 
@@ -131,6 +131,7 @@ export function GroupPicker({
           <span>{group === null ? none : <Label text={group.name} />}</span>
         </label>
       ))}
+      {found.error !== null && <Failure error={found.error} retry={() => found.refetch()} />}
       {found.data !== undefined && found.data.total > FOUND && (
         <p className="hint">More begin so; type more of the name.</p>
       )}

@@ -25,6 +25,7 @@ import {
   Screen,
   Table,
   UsageBar,
+  useTyped,
 } from '../parts.tsx'
 import type { GroupSearch, GroupsSearch } from '../search.ts'
 import { limitOfQuota } from '../settings.ts'
@@ -47,7 +48,7 @@ const PREVIEWED = 10
 export function GroupsScreen({ client, search }: { client: ChannelClient; search: GroupsSearch }): ReactNode {
   const navigate = useNavigate()
   const [making, setMaking] = useState(false)
-  const [name, setName] = useState(search.name ?? '')
+  const [name, setName] = useTyped(search.name ?? '')
   const page = search.page ?? 1
   const asked = useQuery({
     queryKey: [client.name, 'groups', search],

@@ -44,18 +44,26 @@ export function ImportScreen({ client }: { client: ChannelClient }): ReactNode {
   )
   const check = useMutation({
     mutationFn: async ({ sent, of }: { sent: ImportDraft; of: File | undefined }) => {
+      keepDraft(name, { ...(draftOf<ImportDraft>(name) ?? sent), checking: sent.key })
       const csv = await csvOf(client, of ?? sent.text)
       const sets = setsOf(client)
       const made = await sets.import(csv, { key: sent.key })
+      const since = draftOf<ImportDraft>(name)
+      // Another check has begun, such as of another file; or the draft is gone: started over, or signed out.
+      if (since?.checking !== sent.key) {
+        drop(made.id)
+        return made
+      }
       if (sent.checked !== made.id) drop(sent.checked)
-      const since = draftOf<ImportDraft>(name) ?? sent
       keepDraft(name, { ...since, key: newKey(), checked: made.id, edited: since.text !== sent.text })
       return sets.wait(made)
     },
-    onSuccess: ({ id, state, counts }) => {
+    onSuccess: ({ id, state, counts }, { sent }) => {
+      const since = draftOf<ImportDraft>(name)
+      if (since?.checking !== sent.key || since.checked !== id) return
       const good = state === 'ready' && counts.invalid + counts.conflict === 0
       if (!here()) announce(`The import is checked: change set ${id}.`)
-      else if (good)
+      else if (good && since.edited !== true)
         void navigate({ to: '/$channel/change-sets/$id', params: { channel: client.name, id: String(id) }, search: {} })
     },
   })

@@ -1,3 +1,4 @@
+import { isProblem } from '@quota-service/client'
 import { useInfiniteQuery } from '@tanstack/react-query'
 import type { ReactNode } from 'react'
 import type { ChannelClient, Operation } from '../channel-client.ts'
@@ -6,6 +7,9 @@ import { Time } from '../format.tsx'
 import { Badge, Loaded, OperationLink, OwnerLink, QuotaLink, Table } from '../parts.tsx'
 
 const ROWS = 20
+const FRESH_MS = 30_000
+/** The most pages that are renewed by themselves. */
+const MOST_RENEWED = 3
 
 interface Last {
   readonly head: string
@@ -31,6 +35,11 @@ export function Ledger({
     queryFn: ({ signal, pageParam: before }) => client.ledger({ ...of, state, before, pageSize: ROWS }, signal),
     initialPageParam: undefined as string | undefined,
     getNextPageParam: ({ next }) => next,
+    // A renewal reads all pages, one after the other: of whoever has gone far back, only on request.
+    refetchInterval: ({ state: { data, error } }) =>
+      data === undefined || data.pages.length > MOST_RENEWED || (isProblem(error) && error.status < 500)
+        ? false
+        : FRESH_MS,
   })
   return (
     <Loaded

@@ -279,7 +279,7 @@ function WouldHaveRefused({ rows, alone }: { rows: readonly Refusal[] | undefine
   return (
     <p>
       {alone ? 'Would have refused' : 'With the others that only watch, would have refused'}{' '}
-      <b>{counted(count, 'time')} this week</b> <span className="muted">({amount(requested)} units)</span>
+      <b>{counted(count, 'time')} this week</b> <span className="muted">({counted(requested, 'unit')})</span>
     </p>
   )
 }

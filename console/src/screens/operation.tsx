@@ -4,7 +4,7 @@ import { Link, useNavigate } from '@tanstack/react-router'
 import { type SubmitEvent, type ReactNode, useState } from 'react'
 import { CapLinks, Ledger, LedgerTable } from './ledger-table.tsx'
 import { ANYBODY, type ChannelClient, newKey, type Operation } from '../channel-client.ts'
-import { amount } from '../amount.ts'
+import { amount, counted } from '../amount.ts'
 import { Time } from '../format.tsx'
 import {
   announce,
@@ -19,6 +19,7 @@ import {
   QuotaLink,
   Screen,
   Table,
+  useTyped,
 } from '../parts.tsx'
 import type { OperationsSearch } from '../search.ts'
 import { useDraft } from '../use-draft.ts'
@@ -29,8 +30,8 @@ const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
 /** The latest operations, and a search by id or key. */
 export function OperationsScreen({ client, search }: { client: ChannelClient; search: OperationsSearch }): ReactNode {
   const navigate = useNavigate()
-  const [text, setText] = useState(search.key ?? '')
-  const [caller, setCaller] = useState(search.caller ?? '')
+  const [typed, setTyped] = useTyped({ text: search.key ?? '', caller: search.caller ?? '' })
+  const { text, caller } = typed
   const asked = useQuery({
     queryKey: [client.name, 'ledger', search],
     queryFn: ({ signal }) => client.ledger({ idempotencyKey: search.key, caller: search.caller ?? ANYBODY }, signal),
@@ -60,13 +61,18 @@ export function OperationsScreen({ client, search }: { client: ChannelClient; se
               maxLength={255}
               autoComplete="off"
               spellCheck={false}
-              onChange={(event) => setText(event.target.value)}
+              onChange={(event) => setTyped({ ...typed, text: event.target.value })}
             />
           )}
         </Field>
         <Field label="Sent by" hint="the name of the sender’s token; empty: anybody who has spent lately">
           {(ids) => (
-            <input {...ids} value={caller} autoComplete="off" onChange={(event) => setCaller(event.target.value)} />
+            <input
+              {...ids}
+              value={caller}
+              autoComplete="off"
+              onChange={(event) => setTyped({ ...typed, caller: event.target.value })}
+            />
           )}
         </Field>
         <div className="actions">
@@ -295,8 +301,8 @@ function Actions({ client, operation }: { client: ChannelClient; operation: Oper
           }}
         >
           <p>
-            {amount(operation.amount)} units return to what is left. Whoever made the hold can not commit it any more.{' '}
-            <b>This cannot be undone.</b>
+            {counted(operation.amount, 'unit returns', 'units return')} to what is left. Whoever made the hold can not
+            commit it any more. <b>This cannot be undone.</b>
           </p>
         </Confirm>
       )}

@@ -538,8 +538,8 @@ function Holds({ client, owner }: { client: ChannelClient; owner: number }): Rea
           }}
         >
           <p>
-            {amount(releasing.amount)} units return to what is left. Whoever made the hold can not commit it any more.{' '}
-            <b>This cannot be undone.</b>
+            {counted(releasing.amount, 'unit returns', 'units return')} to what is left. Whoever made the hold can not
+            commit it any more. <b>This cannot be undone.</b>
           </p>
         </Confirm>
       )}

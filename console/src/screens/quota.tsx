@@ -186,6 +186,8 @@ function Record({ client, quota, editing }: { client: ChannelClient; quota: Quot
           onDone={() => {
             setClosed(true)
             edit(false)
+            // The form goes, and the focus with it.
+            document.querySelector<HTMLElement>('main h1')?.focus()
           }}
         />
       )}
@@ -338,14 +340,15 @@ type Asking = 'disable' | 'enable' | 'reset' | 'delete'
 
 function Actions({ client, quota }: { client: ChannelClient; quota: Quota }): ReactNode {
   const queries = useQueryClient()
-  const [asking, setAsking] = useState<{ what: Asking; key: string }>()
-  const ask = (what: Asking) => () => setAsking({ what, key: newKey() })
+  // The version at the time of the question: later reads must not make it that of what another person has saved since.
+  const [asking, setAsking] = useState<{ what: Asking; key: string; version: number }>()
+  const ask = (what: Asking) => () => setAsking({ what, key: newKey(), version: quota.version })
   const close = (): void => setAsking(undefined)
   const done = async (text: string): Promise<void> => {
     announce(text)
     await queries.invalidateQueries({ queryKey: [client.name] })
   }
-  const { id, version } = quota
+  const { id } = quota
   const idle = quota.cap === null ? 'pays for nothing' : 'bounds nothing'
   return (
     <>
@@ -376,7 +379,7 @@ function Actions({ client, quota }: { client: ChannelClient; quota: Quota }): Re
           danger
           onClose={close}
           act={async () => {
-            await client.update(id, { status: 'disabled' }, version)
+            await client.update(id, { status: 'disabled' }, asking.version)
             await done(`Quota ${id} is disabled.`)
           }}
         >
@@ -391,7 +394,7 @@ function Actions({ client, quota }: { client: ChannelClient; quota: Quota }): Re
           verb="Enable"
           onClose={close}
           act={async () => {
-            await client.update(id, { status: 'active' }, version)
+            await client.update(id, { status: 'active' }, asking.version)
             await done(`Quota ${id} is enabled.`)
           }}
         >
@@ -423,7 +426,7 @@ function Actions({ client, quota }: { client: ChannelClient; quota: Quota }): Re
           danger
           onClose={close}
           act={async () => {
-            await client.delete(id, version)
+            await client.delete(id, asking.version)
             announce(`Quota ${id} is deleted. It can be restored on this page.`)
             // The cached record must not stay on the screen.
             await queries.resetQueries({ queryKey: [client.name, 'quota', id] })

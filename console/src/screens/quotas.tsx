@@ -24,6 +24,7 @@ import {
   Screen,
   Table,
   UsageBar,
+  useTyped,
 } from '../parts.tsx'
 import { CAP_FILTERS, MAX_CHOSEN, STATUSES, type QuotasSearch } from '../search.ts'
 import { readId } from '../whole-number.ts'
@@ -213,7 +214,7 @@ export function QuotasScreen({ client, search }: { client: ChannelClient; search
       }
     >
       <Filtering of={wanted}>
-        <Filters key={JSON.stringify(wanted)} client={client} filter={wanted} onChange={go} />
+        <Filters client={client} filter={wanted} onChange={go} />
       </Filtering>
       {restore.error !== null && <Failure error={restore.error} />}
       <Loaded
@@ -382,9 +383,16 @@ function Filters({
   filter: Filter
   onChange: (filter: Filter) => void
 }): ReactNode {
-  const [owner, setOwner] = useState(filter.owner === undefined ? '' : String(filter.owner))
-  const [label, setLabel] = useState(filter.label ?? '')
-  const [person, setPerson] = useState(filter.person === undefined ? '' : String(filter.person))
+  const [texts, setTexts] = useTyped(
+    {
+      owner: filter.owner === undefined ? '' : String(filter.owner),
+      label: filter.label ?? '',
+      person: filter.person === undefined ? '' : String(filter.person),
+    },
+    filter,
+  )
+  const { owner, label, person } = texts
+  const set = (name: keyof typeof texts) => (text: string) => setTexts({ ...texts, [name]: text })
   const wrong = [owner, person].some((text) => text.trim() !== '' && readId(text).value === undefined)
   const typed = (): Filter => {
     const { owner: _owner, person: _person, label: _label, ...rest } = filter
@@ -401,12 +409,12 @@ function Filters({
         else onChange(typed())
       }}
     >
-      <NumberField label={client.Owner} className="short" text={owner} reading={readId(owner)} onText={setOwner} />
+      <NumberField label={client.Owner} className="short" text={owner} reading={readId(owner)} onText={set('owner')} />
       {client.namesPerson && (
-        <NumberField label="User" className="short" text={person} reading={readId(person)} onText={setPerson} />
+        <NumberField label="User" className="short" text={person} reading={readId(person)} onText={set('person')} />
       )}
       <Field label="Label begins with">
-        {(ids) => <input {...ids} value={label} onChange={(event) => setLabel(event.target.value)} />}
+        {(ids) => <input {...ids} value={label} onChange={(event) => set('label')(event.target.value)} />}
       </Field>
       <Field label="Status" className="short">
         {(ids) => (

@@ -1,7 +1,7 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { type SubmitEvent, type ReactNode, useEffect, useRef, useState } from 'react'
 import { type ChannelClient, newKey, type Quota } from '../channel-client.ts'
-import { amount } from '../amount.ts'
+import { amount, counted } from '../amount.ts'
 import { fromLocalInput, HERE, LOCAL_TIME, now, timeMistake, timeText, toLocalInput } from '../format.tsx'
 import { useCheck } from './limits.tsx'
 import { announce, Dialog, Failure, Field, fieldErrors, NumberField, useStillHere } from '../parts.tsx'
@@ -80,7 +80,7 @@ export function TopUp({
         sent.key,
       ),
     onSuccess: ({ id, total }, { sent }) => {
-      announce(`${amount(total)} units are given, as quota ${id}.`)
+      announce(`${counted(total, 'unit is', 'units are')} given, as quota ${id}.`)
       // Later input belongs to another top-up, and a dialog that was opened later stays.
       const same = (draftOf<Draft>(name)?.key ?? sent.key) === sent.key
       if (same) clear()
