@@ -314,6 +314,10 @@ describe('many quotas at once, in the console', () => {
       ending.push(await service.quota(6000 + turn, { ...settings, expire_at: inDays(1 + turn / 1000) }))
     }
 
+    const { id: group } = await service.call('anna', 'POST', '/api/v1/quotas/groups', { name: 'Ending' })
+    const shared = { group_id: group, per: 'group', quota_type: 1, total: 5, expire_at: inDays(2) }
+    await service.call('anna', 'POST', '/api/v1/quotas', shared)
+
     for (const path of ['/mail/owners/60', `/mail/quotas/${id}`]) {
       page = await open(browser, service, path)
       const [head, ...events] = await saved('Export thresholds as CSV')

@@ -224,6 +224,20 @@ describe('the console', () => {
       expect(items[0]).toMatchObject({ actor: 'boris', after: { total: 1234 } })
     })
 
+    it('if it is a dialog that finds the token gone: the user signs in again, too', async () => {
+      const id = await service.quota(1013)
+      const page = await open(service, `/mail/quotas/${id}`)
+      await page.route(`**/api/v1/quotas/${id}`, async (route) =>
+        route.request().method() === 'PUT'
+          ? route.continue({ headers: { ...route.request().headers(), authorization: 'Bearer gone' } })
+          : route.fallback(),
+      )
+      await button(page, 'More').click()
+      await button(page, 'Disable').click()
+      await page.getByRole('dialog').getByRole('button', { name: 'Disable' }).click()
+      await page.getByRole('dialog', { name: 'Sign in again' }).waitFor()
+    })
+
     it('if the service is busy: it waits as long as requested, says so, and continues', async () => {
       const id = await service.quota(12)
       const page = await open(service, `/mail/quotas/${id}?edit=true`)
@@ -301,6 +315,12 @@ describe('the console', () => {
       await page.goBack()
       await page.waitForURL(/label=spring$/)
       await becomes(async () => field(page, 'Status').inputValue(), '')
+      // By keyboard, one status after the other.
+      await field(page, 'Status').focus()
+      for (const status of ['active', 'disabled']) {
+        await page.keyboard.press('ArrowDown')
+        await page.waitForURL(new RegExp(`status=${status}`))
+      }
     })
 
     it('are created with the key n, with every mistake shown at its field', async () => {
