@@ -2,8 +2,9 @@ import { useQuery } from '@tanstack/react-query'
 import { type ReactNode, useState } from 'react'
 import { type AnyChange, type ChannelClient, type Group, type Quota } from '../channel-client.ts'
 import { counted } from '../amount.ts'
+import { Time } from '../format.tsx'
 import { limitText } from '../limits.ts'
-import { CapBadge, Failure, Field, GroupLink, Label, Loaded, QuotaLink } from '../parts.tsx'
+import { CapBadge, Failure, Field, GroupLink, Label, Loaded, QuotaLink, Table } from '../parts.tsx'
 import { limitOfQuota } from '../settings.ts'
 import { isForEach } from './quotas.tsx'
 
@@ -167,5 +168,35 @@ export function Moves({ client, change }: { client: ChannelClient; change: AnyCh
       )}
       {removed.length > 0 && <li>{`${counted(removed.length, client.owner)} removed: ${few(removed)}`}</li>}
     </ul>
+  )
+}
+
+export function GroupTable({ client, rows }: { client: ChannelClient; rows: readonly Group[] }): ReactNode {
+  return (
+    <Table
+      caption="Groups, newest first"
+      rows={rows}
+      idOf={({ id }) => id}
+      columns={[
+        {
+          head: 'Group',
+          cell: ({ id, name }) => (
+            <GroupLink channel={client.name} id={id} row>
+              <Label text={name} />
+            </GroupLink>
+          ),
+        },
+        {
+          head: 'Part of',
+          cell: ({ parentId }) =>
+            parentId === null ? <span className="muted">–</span> : <GroupName client={client} id={parentId} />,
+        },
+        {
+          head: 'Default',
+          cell: (group) => (group.default ? 'for whoever is in none' : <span className="muted">–</span>),
+        },
+        { head: 'Created', cell: ({ createdAt }) => <Time at={createdAt} />, folds: true },
+      ]}
+    />
   )
 }

@@ -15,7 +15,6 @@ import {
   Field,
   FoldedOnPhone,
   fieldErrors,
-  GroupLink,
   Label,
   Loaded,
   More,
@@ -32,7 +31,7 @@ import { limitOfQuota } from '../settings.ts'
 import { useDraft } from '../use-draft.ts'
 import { readIds } from '../whole-number.ts'
 import { Difference } from './changes.tsx'
-import { ChainLimits, GroupName, GroupPicker, isOfMembers, Moves } from './group-parts.tsx'
+import { ChainLimits, GroupName, GroupPicker, GroupTable, isOfMembers, Moves } from './group-parts.tsx'
 import { REASONS } from './refusals.ts'
 import { isForEach, QuotaTable } from './quotas.tsx'
 import { UsageByDay } from './usage-chart.tsx'
@@ -125,36 +124,6 @@ export function GroupsScreen({ client, search }: { client: ChannelClient; search
         )}
       </Loaded>
     </Screen>
-  )
-}
-
-export function GroupTable({ client, rows }: { client: ChannelClient; rows: readonly Group[] }): ReactNode {
-  return (
-    <Table
-      caption="Groups, newest first"
-      rows={rows}
-      idOf={({ id }) => id}
-      columns={[
-        {
-          head: 'Group',
-          cell: ({ id, name }) => (
-            <GroupLink channel={client.name} id={id} row>
-              <Label text={name} />
-            </GroupLink>
-          ),
-        },
-        {
-          head: 'Part of',
-          cell: ({ parentId }) =>
-            parentId === null ? <span className="muted">–</span> : <GroupName client={client} id={parentId} />,
-        },
-        {
-          head: 'Default',
-          cell: (group) => (group.default ? 'for whoever is in none' : <span className="muted">–</span>),
-        },
-        { head: 'Created', cell: ({ createdAt }) => <Time at={createdAt} />, folds: true },
-      ]}
-    />
   )
 }
 
