@@ -59,7 +59,7 @@ export async function exportNearLimit(client: ChannelClient): Promise<void> {
 export async function exportPassed(client: ChannelClient, of: Whose): Promise<void> {
   const columns: Column<Passed>[] = [
     ...plain<Passed>('id', 'at', 'quotaId'),
-    [`${client.owner}_id`, ({ owner }) => (owner === 0 ? null : owner)],
+    [`${client.owner}_id`, ownerOrNone],
     ['label', ({ data }) => data.label],
     ['crossed', ({ data }) => inOneCell(data.crossed)],
     ['used', ({ data }) => data.used],
@@ -74,7 +74,7 @@ export async function exportPassed(client: ChannelClient, of: Whose): Promise<vo
 export async function exportChanges(client: ChannelClient, { before: _page, ...filter }: ChangesSearch): Promise<void> {
   const columns: Column<AnyChange>[] = [
     ...plain<AnyChange>('id', 'at', 'actor', 'action', 'quotaId', 'groupId'),
-    [`${client.owner}_id`, ({ owner }) => (owner === 0 ? null : owner)],
+    [`${client.owner}_id`, ownerOrNone],
     ...plain<AnyChange>('before', 'after', 'changeSetId', 'requestId'),
   ]
   const read = async (before?: number) => client.changes({ ...filter, before, pageSize: MAX_ROWS })
@@ -154,8 +154,7 @@ async function headerEnd(file: Blob): Promise<number> {
 function quotaColumns<Row>(client: ChannelClient, quotaOf: (row: Row) => Quota): Column<Row>[] {
   const columns: Column<Quota>[] = [
     ...plain<Quota>('id'),
-    // A group's quota has none.
-    [`${client.owner}_id`, ({ owner }) => (owner === 0 ? null : owner)],
+    [`${client.owner}_id`, ownerOrNone],
     ...(client.namesPerson ? [['user_id', ({ person }: Quota) => person] as const] : []),
     ...plain<Quota>('quotaType', 'total', 'used', 'reserved', 'remaining', 'status'),
     ...plain<Quota>('expireAt', 'cycleUnit', 'cycleResetAt', 'cycleAnchorAt', 'cycleTimeZone'),
@@ -166,6 +165,11 @@ function quotaColumns<Row>(client: ChannelClient, quotaOf: (row: Row) => Quota):
     ...plain<Quota>('version', 'createdAt', 'updatedAt'),
   ]
   return columns.map(([head, value]) => [head, (row) => value(quotaOf(row))])
+}
+
+/** The owner; what belongs to a group has none. */
+function ownerOrNone({ owner }: { readonly owner: number }): number | null {
+  return owner === 0 ? null : owner
 }
 
 /** Columns with the values of fields, under the service's names of these. */

@@ -1,13 +1,10 @@
 import { MutationCache, QueryCache, QueryClient, QueryClientProvider } from '@tanstack/react-query'
-import { isProblem } from '@quota-service/client'
 import { RouterProvider } from '@tanstack/react-router'
 import { createRoot } from 'react-dom/client'
 import { router } from './app.tsx'
+import { renewal } from './renewal.ts'
 import { noteFailure, start } from './session.ts'
 import './style.css'
-
-/** The maximum age of data on the screen while the tab is visible, in milliseconds. */
-const FRESH_MS = 30_000
 
 const queries = new QueryClient({
   // The client itself retries, and reports that.
@@ -16,9 +13,7 @@ const queries = new QueryClient({
       retry: false,
       staleTime: 5_000,
       networkMode: 'always',
-      // Data on the screen is renewed. A query without data, or that is refused, is not repeated.
-      refetchInterval: ({ state: { data, error } }) =>
-        data === undefined || (isProblem(error) && error.status < 500) ? false : FRESH_MS,
+      refetchInterval: renewal,
     },
     mutations: { networkMode: 'always' },
   },

@@ -35,14 +35,14 @@ import {
   Screen,
   Table,
 } from '../parts.tsx'
+import { FRESH_MS } from '../renewal.ts'
 import { type ChangeSetSearch, SET_OUTCOMES } from '../search.ts'
 import { leftText, type Look, lookedAgain, secondsLeft } from '../time-left.ts'
 import { draftOf, keepDraft } from '../use-draft.ts'
 
 const PAGE_SIZE = 50
-/** The intervals of reads, in milliseconds: while the service processes the change set, and otherwise. */
+/** The interval of reads while the service processes the change set, in milliseconds. */
 const LOOK_MS = 700
-const FRESH_MS = 30_000
 
 /** One change set in any state: its preview, progress and result. */
 export function ChangeSetScreen({

@@ -1,13 +1,12 @@
-import { isProblem } from '@quota-service/client'
 import { useInfiniteQuery } from '@tanstack/react-query'
 import type { ReactNode } from 'react'
 import type { ChannelClient, Operation } from '../channel-client.ts'
 import { amount } from '../amount.ts'
 import { Time } from '../format.tsx'
 import { Badge, Loaded, OperationLink, OwnerLink, QuotaLink, Table } from '../parts.tsx'
+import { renewal } from '../renewal.ts'
 
 const ROWS = 20
-const FRESH_MS = 30_000
 /** The most pages that are renewed by themselves. */
 const MOST_RENEWED = 3
 
@@ -36,10 +35,7 @@ export function Ledger({
     initialPageParam: undefined as string | undefined,
     getNextPageParam: ({ next }) => next,
     // A renewal reads all pages, one after the other: of whoever has gone far back, only on request.
-    refetchInterval: ({ state: { data, error } }) =>
-      data === undefined || data.pages.length > MOST_RENEWED || (isProblem(error) && error.status < 500)
-        ? false
-        : FRESH_MS,
+    refetchInterval: (query) => ((query.state.data?.pages.length ?? 0) > MOST_RENEWED ? false : renewal(query)),
   })
   return (
     <Loaded
