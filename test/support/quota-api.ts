@@ -30,7 +30,7 @@ export function sweeperOf(app: TestApp, api: ChannelApi): Sweeper<QuotaRow> {
 
 /** Renews the counts of long lists that are half a minute old. */
 export async function renewCounts(app: TestApp, api: ChannelApi): Promise<void> {
-  await app.app.get<RecentCounts>(channelToken(CHANNELS[api.channel], RecentCounts)).task.run()
+  await app.app.get<RecentCounts>(channelToken(CHANNELS[api.channel], RecentCounts)).task.again()
 }
 
 /** The engine of a channel, without HTTP. */

@@ -38,4 +38,24 @@ describe('counts of long lists', () => {
     expect(await counts.total('a', LONG, fails)).toEqual({ total: LONG, total_relation: 'recent' })
     expect(await counts.total('a', LONG, async () => 30_000)).toEqual({ total: 30_000, total_relation: 'recent' })
   })
+
+  it('are shared for a minute, and renewed outside of requests from half a minute on', async () => {
+    const { counts, clock } = begin()
+    let length = 20_000
+    const total = async (): Promise<number> => (await counts.total('a', LONG, async () => length)).total
+    expect(await total()).toBe(20_000)
+    length = 30_000
+    clock.pass(60)
+    expect(await total()).toBe(20_000)
+    clock.pass(1)
+    expect(await total()).toBe(30_000)
+    length = 40_000
+    clock.pass(29)
+    await counts.task.run()
+    expect(await total()).toBe(30_000)
+    clock.pass(1)
+    await counts.task.run()
+    expect(await total()).toBe(40_000)
+    await counts.task.stop()
+  })
 })
