@@ -471,8 +471,14 @@ forEveryChannel('forgetting an owner', (kind, channels) => {
       await query(
         `UPDATE ${row} SET state = 'applying', work = 'apply', work_at = created_at, holder = 'another', held_until = '${later}', attempts = 2, planned = 1, applied = 0 WHERE id = ${set.id}`,
       )
-      await erase(owner)
-      expect(await query(`SELECT id FROM ${row} WHERE holder = 'another'`)).toEqual([])
+      app.clock.pass(1)
+      // The work ends meanwhile: it copies the recorded change, which is not erased yet.
+      const meanwhile = async (): Promise<void> => {
+        expect(await query(`SELECT id FROM ${row} WHERE holder = 'another'`)).toEqual([])
+        await settled(set.id)
+        expect(await placesOf([text])).toContain(`${row}_item.after_json`)
+      }
+      for await (const _ of erasureOf(owner, meanwhile).run());
       const after = await settled(set.id)
       expect([after.state, after.counts]).toEqual(['applied', expect.objectContaining({ applied: 1, planned: 0 })])
       expect(await placesOf([text])).toEqual([])
@@ -490,18 +496,24 @@ forEveryChannel('forgetting an owner', (kind, channels) => {
         .after(LEASE_MS / 1000)
         .replace('T', ' ')
         .replace('Z', '')
+      const sets = `${api.channel}_change_set`
+      const held = `holder = 'another', held_until = '${later}'`
       await query(
-        `UPDATE ${api.channel}_change_set SET state = 'applying', work = 'apply', work_at = created_at, holder = 'another', held_until = '${later}' WHERE id = ${set.id}`,
+        `UPDATE ${sets} SET state = 'applying', work = 'apply', work_at = created_at, ${held} WHERE id = ${set.id}`,
       )
       for await (const { what } of erasureOf(owner).run()) if (what === 'rows of change sets') break
       let pauses = 0
       const arrive = async (): Promise<void> => {
         pauses += 1
         await made(total(owner, { label: `${text} arrived` }))
+        // Another instance continues, and has read what is not erased yet.
+        await settled(set.id)
+        await query(`UPDATE ${sets} SET state = 'applying', work = 'apply', ${held} WHERE id = ${set.id}`)
         app.clock.pass(1)
       }
       for await (const _ of erasureOf(owner, arrive).run());
       expect(pauses).toBe(1)
+      expect(await query(`SELECT id FROM ${sets} WHERE holder = 'another'`)).toEqual([])
       expect(await placesOf([text])).toEqual([])
     })
 

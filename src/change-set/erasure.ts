@@ -64,13 +64,19 @@ export class Erasure<Q extends QuotaRow> {
     // First: a change set that is prepared later copies no label of a quota.
     yield* this.ledger.labels()
     // Rows of a change set that are applied later bring back what they contain.
+    yield* this.changeSets()
+    // Rows that were on their way to the engine have been applied by then, so that what follows finds them, labels too.
+    if (this.interrupted) await this.pause(LEASE_MS)
+    yield* this.ledger.run()
+    // Whoever has continued meanwhile has copied changes that were not erased yet.
+    if (this.interrupted) yield* this.changeSets()
+  }
+
+  private async *changeSets(): AsyncGenerator<ErasureStep> {
     for await (const { read, sets } of this.pages()) {
       yield { what: 'change sets', read, erased: 0 }
       for (const set of sets) yield* this.rows(set)
     }
-    // Rows that were on their way to the engine have been applied by then, so that what follows finds them, labels too.
-    if (this.interrupted) await this.pause(LEASE_MS)
-    yield* this.ledger.run()
   }
 
   /** The change sets that concern the owner. */
@@ -133,8 +139,7 @@ export class Erasure<Q extends QuotaRow> {
         this.interrupted ||= set.work !== null
         const changed = items.map((one) => this.itemWithout(set, one)).filter(([, values]) => !isEmpty(values))
         const values = this.setWithout(set, alone)
-        if (changed.length === 0 && isEmpty(values)) return { rows: 0, sets: 0 }
-        await rewriteRows(transaction, this.store.item, changed)
+        if (changed.length > 0) await rewriteRows(transaction, this.store.item, changed)
         // Whoever works on it writes nothing more of what it has read, and begins its step again.
         const lease = set.work === null ? {} : { holder: null, heldUntil: null, attempts: 0 }
         if (!isEmpty({ ...values, ...lease })) await this.store.update(transaction, id, { ...values, ...lease })
