@@ -77,7 +77,8 @@ onServer('instances whose clocks are wrong', () => {
       const errors: number[] = []
       const ends = async (endsAt: number, over: () => Promise<boolean>): Promise<void> => {
         await sleep(endsAt - 1_000 - Date.now())
-        expect(await over()).toBe(false)
+        // An answer tells of a moment between the question and the answer, which may be far apart.
+        expect((await over()) && Date.now() < endsAt).toBe(false)
         for (;;) {
           const asked = Date.now()
           if (await over()) {
