@@ -68,8 +68,8 @@ export class Erasure<Q extends QuotaRow> {
     // Rows that were on their way to the engine have been applied by then, so that what follows finds them, labels too.
     if (this.interrupted) await this.pause(LEASE_MS)
     yield* this.ledger.run()
-    // Whoever has continued meanwhile has copied changes that were not erased yet.
-    if (this.interrupted) yield* this.changeSets()
+    // Whoever has worked on one meanwhile has copied changes that were not erased yet.
+    yield* this.changeSets()
   }
 
   private async *changeSets(): AsyncGenerator<ErasureStep> {
