@@ -139,7 +139,7 @@ export class Erasure<Q extends QuotaRow> {
         this.interrupted ||= set.work !== null
         const changed = items.map((one) => this.itemWithout(set, one)).filter(([, values]) => !isEmpty(values))
         const values = this.setWithout(set, alone)
-        if (changed.length > 0) await rewriteRows(transaction, this.store.item, changed)
+        await rewriteRows(transaction, this.store.item, changed)
         // Whoever works on it writes nothing more of what it has read, and begins its step again.
         const lease = set.work === null ? {} : { holder: null, heldUntil: null, attempts: 0 }
         if (!isEmpty({ ...values, ...lease })) await this.store.update(transaction, id, { ...values, ...lease })
