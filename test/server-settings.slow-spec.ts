@@ -5,6 +5,7 @@ import { probeServer } from '../src/database/server-probe.js'
 import { serverOptions } from '../src/database/server.js'
 import { audit } from './support/audit.js'
 import { CAN_START_SERVER, TestDatabase } from './support/database.js'
+import { until } from './support/endpoints.js'
 import { figure } from './support/figures.js'
 import { ADMIN, Instance } from './support/instance.js'
 import { bodyOf, fresh, MAIL, owners, tally, times, totalQuota } from './support/wire.js'
@@ -93,9 +94,8 @@ onOwnServer('on a server with settings of its own mind', () => {
     expect(await verified(database.url)).toEqual([])
     // The sweepers' rounds, too: a look may meet one of these, but one that stays open is in every look.
     await sleep(2_500)
-    const open = async () =>
-      database.rows('SELECT 1 FROM information_schema.innodb_trx WHERE trx_mysql_thread_id <> CONNECTION_ID()')
-    while ((await open()).length > 0) await sleep(200)
+    const open = 'SELECT 1 FROM information_schema.innodb_trx WHERE trx_mysql_thread_id <> CONNECTION_ID()'
+    await until('every transaction to end', async () => (await database.rows(open)).length === 0)
   })
 
   it('idle connections are given up, in order', async () => {
