@@ -17,12 +17,15 @@ import { fresh, MAIL, tally, totalQuota } from './support/wire.js'
 repeatOnce()
 
 const FLOOD = join(process.cwd(), 'test/support/flood.mjs')
-/** RELIABILITY_SCALE=2: longer floods, each on every store, and as many connections as are let in by default. */
+/**
+ * RELIABILITY_SCALE=2: longer floods, each on every store, and as many connections as are let in by default; 60 makes
+ * each five minutes long.
+ */
 const THOROUGH = SCALE >= 2
 const BEFORE_MS = THOROUGH ? 3_000 : 1_500
-const ATTACK_SECONDS = THOROUGH ? 10 : 6
+const ATTACK_SECONDS = THOROUGH ? 5 * SCALE : 6
 const AFTER_MS = THOROUGH ? 4_000 : 1_500
-const MINUTES = 120_000
+const MINUTES = 120_000 + 1_000 * ATTACK_SECONDS
 
 /**
  * As many connections as may be, how many are held, how many of them are opened in a hundredth of a second, and for how
@@ -30,7 +33,7 @@ const MINUTES = 120_000
  */
 const [LET_IN, HELD, EACH, ARRIVES_SECONDS] = THOROUGH ? [2_000, 2_100, 2, 20] : [500, 525, 1, 5]
 /** Longer than it takes to open them, and then for a request to arrive. */
-const HELD_SECONDS = THOROUGH ? 25 : 12
+const HELD_SECONDS = THOROUGH ? Math.max(25, ATTACK_SECONDS) : 12
 
 /**
  * What is bearable while somebody attacks, on two busy cores; the least that was seen without a defence was ten times
