@@ -376,8 +376,10 @@ describe('the console', () => {
     })
 
     it('show the next three resets in their own zone and in the browser’s', async () => {
+      const year = new Date().getUTCFullYear() + 1
+      const february = new Date(Date.UTC(year, 2, 0)).getUTCDate()
       const id = await service.quota(24, {
-        cycle_reset_at: '2027-01-31T00:00:00-05:00',
+        cycle_reset_at: `${year}-01-31T00:00:00-05:00`,
         cycle_time_zone: 'America/New_York',
       })
       const page = await open(service, `/mail/quotas/${id}`)
@@ -386,13 +388,13 @@ describe('the console', () => {
         async () => (await rows.allInnerTexts()).map((text) => text.replace(/ \(in .*/, '')),
         [
           'In its own zone (America/New_York)\tIn yours (Europe/Berlin)',
-          '31 Jan 2027, 00:00\t31 Jan 2027, 06:00',
-          '28 Feb 2027, 00:00\t28 Feb 2027, 06:00',
+          `31 Jan ${year}, 00:00\t31 Jan ${year}, 06:00`,
+          `${february} Feb ${year}, 00:00\t${february} Feb ${year}, 06:00`,
           // Summer has begun on one side of the sea.
-          '31 Mar 2027, 00:00\t31 Mar 2027, 06:00',
+          `31 Mar ${year}, 00:00\t31 Mar ${year}, 06:00`,
         ],
       )
-      expect(await rows.nth(1).locator('time').getAttribute('title')).toBe('2027-01-31 05:00:00 UTC')
+      expect(await rows.nth(1).locator('time').getAttribute('title')).toBe(`${year}-01-31 05:00:00 UTC`)
       // A name that does not break is no wider than the screen.
       const far = await service.quota(24, { cycle_time_zone: 'America/Argentina/ComodRivadavia' })
       const other = await open(service, `/mail/quotas/${far}`)

@@ -126,7 +126,7 @@ describe('the connector over HTTP', () => {
     await total(3, 100)
     const slow = await Detour.start(service.url)
     // The end of the connection is noticed before the answer comes.
-    slow.delayMs = 500
+    slow.delayMs = 1_200
     const late = await Connector.start(settings({ QUOTA_URL: slow.url }))
     const leave = async (body: object): Promise<void> => {
       const gone = new AbortController()
