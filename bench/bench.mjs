@@ -184,6 +184,8 @@ const cases = CASES.filter(({ name }) => name.includes(options.only) && !skipped
 const earlier = options.compare === undefined ? undefined : JSON.parse(readFileSync(options.compare, 'utf8'))
 const mariadb = await startMariaDb({ args: ['--innodb-flush-log-at-trx-commit=1', '--innodb-buffer-pool-size=1G'] })
 const dbPid = () => [mariadb.pid()]
+const results = []
+const more = {}
 let interrupted = false
 for (const signal of ['SIGINT', 'SIGTERM']) {
   process.once(signal, () => {
@@ -242,7 +244,6 @@ try {
     }
   }
 
-  const results = []
   const began = performance.now()
   heading()
   for (const [place, { name, ask, unit = 1, connections = 64, against, bytes, known }] of cases.entries()) {
@@ -308,7 +309,6 @@ try {
   }
   const wants = (name) => !interrupted && name.includes(options.only) && !skipped.includes(name)
   const further = { quick: options.quick, seconds: SECONDS, pairs: PAIRS, url, admin, instance, mariadb }
-  const more = {}
   if (wants('two instances')) {
     more.twoInstances = await twoInstances(further)
     acknowledged += more.twoInstances.acknowledged
@@ -342,14 +342,15 @@ try {
       )
     }
   }
-  if (!interrupted && options.json !== undefined) {
-    const about = { node: process.version, mariadb: mariadb.version, cpu: `${cpus().length} × ${cpus()[0]?.model}` }
-    writeFileSync(options.json, `${JSON.stringify({ ...about, results, ...more }, null, 2)}\n`)
-  }
   await admin.end()
 } catch (error) {
   if (!interrupted) throw error
 } finally {
+  // Also if one of the further figures failed.
+  if (!interrupted && results.length === cases.length && options.json !== undefined) {
+    const about = { node: process.version, mariadb: mariadb.version, cpu: `${cpus().length} × ${cpus()[0]?.model}` }
+    writeFileSync(options.json, `${JSON.stringify({ ...about, results, ...more }, null, 2)}\n`)
+  }
   await endAll()
   await mariadb.stop()
 }
