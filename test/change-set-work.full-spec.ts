@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { type IncomingMessage, request } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { afterEach, beforeAll, describe, expect, it } from '@jest/globals'
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals'
 import type { Caller } from '../src/auth/caller.decorator.js'
 import { ChangeSetService } from '../src/change-set/change-set.service.js'
 import { firstIdAt } from '../src/ledger/rows/act-id.js'
@@ -14,7 +14,10 @@ import { MAIL_API } from './support/channel-api.js'
 import { changeSetSuite } from './support/change-set/suite.js'
 import { bodyOf, fresh, ledgerOf, refusal, removeOldChangeSets, START, stopSweepers } from './support/quota-api.js'
 import { DAY } from './support/quota/suite.js'
+import { TestClock } from './support/clock.js'
 import { onEveryStore } from './support/store.js'
+
+const KNOWN = authTokens({ 'mail-service': 'admin+mail', other: 'admin+mail' })
 
 onEveryStore('work on change sets', (kind) => {
   let app: TestApp
@@ -22,7 +25,7 @@ onEveryStore('work on change sets', (kind) => {
   beforeAll(async () => {
     app = await TestApp.on(kind, {
       // Two files of a caller may arrive at the same time, as they may at two instances.
-      env: { AUTH_TOKENS: authTokens({ 'mail-service': 'admin+mail' }), PRINCIPAL_BODY_BYTES: '500000' },
+      env: { AUTH_TOKENS: KNOWN, PRINCIPAL_BODY_BYTES: '500000' },
     })
     await stopSweepers(app)
   })
@@ -313,6 +316,75 @@ onEveryStore('work on change sets', (kind) => {
     expect(await others.settled(large.id)).toMatchObject({ state: 'ready', counts: { planned: 10_000 } })
   })
 
+  describe('while callers make large ones slow', () => {
+    const LARGE = 3
+    let other: TestApp
+    let over: () => Promise<void>
+    const large: number[] = []
+    const isPreparing = async (id: number | undefined): Promise<boolean> =>
+      (await rowsWhere(`id = ${id} AND state = 'preparing'`)) === 1
+
+    beforeAll(async () => {
+      other = await TestApp.start(app.store, { env: { AUTH_TOKENS: KNOWN } })
+      const suite = changeSetSuite(MAIL_API, () => app)
+      const owner = fresh()
+      await suite.made(suite.total(owner, { total: 1_000_000 }))
+      let goesOn = true as boolean
+      const calling = (async () => {
+        while (goesOn) await app.post(MAIL_API.consume, { account_id: owner, amount: 1 }, { key: `calls-${fresh()}` })
+      })()
+      over = async () => {
+        goesOn = false
+        await calling
+      }
+      const headers = { Authorization: `Bearer ${TOKENS['mail-service']}` }
+      for (let file = 0; file < LARGE; file += 1) {
+        const lines = Array.from({ length: 10_000 }, () => `${fresh()},1,5,2027-01-01T00:00:00Z`)
+        const text = ['account_id,quota_type,total,expire_at', ...lines].join('\n')
+        large.push(bodyOf(202, await suite.upload(text, { headers })).id)
+      }
+    })
+
+    afterAll(async () => {
+      await over()
+      await other.stop()
+      const { at } = changeSetSuite(MAIL_API, () => app)
+      for (const id of large) expect((await app.delete(at(id))).status).toBe(204)
+      await until(async () => (await rowsWhere('work_at IS NOT NULL')) === 0)
+    })
+
+    it('a key taken at another instance is known', async () => {
+      const key = `set-${fresh()}`
+      const body = { filter: { account_id: fresh() }, change: { delete: true } }
+      expect((await other.post(`${MAIL_API.quotas}/change-sets`, body, { key, as: 'other' })).status).toBe(202)
+      const refund = `${MAIL_API.usage}/00000000-0000-7000-8000-000000000000/refund`
+      await until(async () => (await app.post(refund, {}, { key, as: 'other' })).status === 422)
+      expect(await isPreparing(large[0])).toBe(true)
+    })
+
+    if (kind.name !== 'SQLite')
+      it('one that met a locked row goes on', async () => {
+        const suite = changeSetSuite(MAIL_API, () => app)
+        const owner = fresh()
+        const { id } = await suite.made(suite.total(owner))
+        const set = await suite.madeSet({ account_id: owner }, { update: { total: { add: 1 } } })
+        await query(
+          `CREATE TRIGGER locked BEFORE UPDATE ON mail_quota FOR EACH ROW IF NEW.id = ${id} THEN ` +
+            "SIGNAL SQLSTATE 'HY000' SET MYSQL_ERRNO = 1205; END IF",
+        )
+        try {
+          expect((await suite.apply(set)).status).toBe(202)
+          await until(async () => (await rowsWhere(`id = ${set.id} AND attempts = 1`)) === 1)
+          // Longer than a write is tried.
+          await sleep(7_000)
+        } finally {
+          await query('DROP TRIGGER locked')
+        }
+        expect(await suite.settled(set.id)).toMatchObject({ state: 'applied', counts: { applied: 1 } })
+        expect(await isPreparing(large.at(-1))).toBe(true)
+      })
+  })
+
   it('of several principals take turns, the smaller first', async () => {
     const suite = changeSetSuite(MAIL_API, () => app)
     const [owner, other] = [fresh(), fresh()]
@@ -378,6 +450,28 @@ onEveryStore('work on change sets', (kind) => {
       expect((await app.post(`${MAIL_API.quotas}/change-sets`, body, { key })).status).toBe(202)
       const refund = `${MAIL_API.usage}/00000000-0000-7000-8000-000000000000/refund`
       await until(async () => (await other.post(refund, {}, { key, as: 'admin' })).status === 422)
+    } finally {
+      await other.stop()
+    }
+  })
+
+  it('are prepared by instances whose times differ', async () => {
+    const suite = changeSetSuite(MAIL_API, () => app)
+    const clock = new TestClock(app.clock.after(15))
+    const other = await TestApp.start(app.store, { clock })
+    try {
+      const lines = Array.from({ length: 5_000 }, () => `${fresh()},1,5,2027-01-01T00:00:00Z`)
+      const { id } = bodyOf(202, await suite.upload(['account_id,quota_type,total,expire_at', ...lines].join('\n')))
+      const taken = new Set<unknown>()
+      await until(async () => {
+        const [row] = await query(`SELECT holder, state FROM mail_change_set WHERE id = ${id}`)
+        if (row?.['holder'] != null) taken.add(row['holder'])
+        return row?.['state'] !== 'preparing' || taken.size > 1
+      })
+      // As soon as they agree.
+      await sleep(3_000)
+      clock.set(app.clock.after(0))
+      expect(await suite.settled(id)).toMatchObject({ state: 'ready', counts: { planned: 5_000 } })
     } finally {
       await other.stop()
     }

@@ -102,10 +102,15 @@ export class ChangeSetRunner<Q extends QuotaRow> {
   private async rounds(): Promise<void> {
     const { store, transactions, keys } = this.dependencies
     try {
-      await this.forgive()
-      await keys.look()
+      let lookedAt = -Infinity
       for (let more = true; more && !this.isStopped();) {
         more = false
+        // While large change sets keep it busy, too.
+        await this.forgive()
+        if (performance.now() - lookedAt >= EVERY_MS) {
+          lookedAt = performance.now()
+          await keys.look()
+        }
         this.waiting = await transactions.read((transaction) => store.firstOfEach(transaction))
         for (const { id } of this.waiting.first.toSorted((a, b) => sizeOf(a) - sizeOf(b))) {
           if (this.isStopped()) break
@@ -204,8 +209,12 @@ export class ChangeSetRunner<Q extends QuotaRow> {
 
   /** Counts a failure of a change set, unless others have caused it. */
   private async fail(leased: LeasedChangeSet, error: unknown): Promise<void> {
-    if (error instanceof LeaseLost) return
     const { id } = leased.set
+    if (error instanceof LeaseLost) {
+      // Whoever took it before its end has another time, or ended the work.
+      if (leased.isCurrent) this.interrupted.set(id, leased)
+      return
+    }
     this.failed.set(id, performance.now())
     if (this.isPassing(error)) {
       this.interrupted.set(id, leased)

@@ -39,6 +39,11 @@ export class LeasedChangeSet {
     return (this.set.heldUntil ?? 0) - this.clock.now() < LEASE_MS / 2
   }
 
+  /** Is its end, as written last, still to come? */
+  get isCurrent(): boolean {
+    return (this.set.heldUntil ?? 0) > this.clock.now()
+  }
+
   /**
    * Writes the rows of a step, and values of the change set.
    * @throws LeaseLost
