@@ -279,6 +279,12 @@ export class WorkingSet<Q extends QuotaRow> {
     return this.actsByDeduplicationKey.get(deduplicationKey)
   }
 
+  /** Forgets the records that would be written, of decisions that are only predicted. */
+  forgetRecords(): void {
+    for (const records of [this.newActs, this.changes, this.events]) records.length = 0
+    this.actsById.clear()
+  }
+
   /** Records an act to write; later requests of the batch see it. */
   record(act: Act): void {
     this.newActs.push(act)

@@ -106,7 +106,6 @@ export class Preview<Q extends QuotaRow> {
     const { ownerId, quotaId } = proposal
     const quota = quotaId === undefined ? undefined : workingSet.quota(quotaId)
     const seen = { version: quota?.version, anchorAt: quota?.cycleAnchorAt ?? null }
-    const before = workingSet.changes.length
     let command: Command | undefined
     try {
       command = proposal.command(quota)
@@ -123,10 +122,13 @@ export class Preview<Q extends QuotaRow> {
       })
       // No quota has a negative id.
       if ('insert' in verdict) verdict.admit([-this.made])
-      return { ...seen, command, change: workingSet.changes[before], refusal: undefined }
+      return { ...seen, command, change: workingSet.changes[0], refusal: undefined }
     } catch (refusal) {
       if (!(refusal instanceof ServiceError)) throw refusal
       return { ...seen, command, change: undefined, refusal }
+    } finally {
+      // The proposals of one owner may be a million.
+      workingSet.forgetRecords()
     }
   }
 }
