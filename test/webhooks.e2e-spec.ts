@@ -7,6 +7,7 @@ import { beforeAll, beforeEach, expect, it } from '@jest/globals'
 import { Webhook } from 'standardwebhooks'
 import { DataSource } from 'typeorm'
 import { TransactionRunner } from '../src/database/transaction-runner.js'
+import { Webhooks } from '../src/webhook/webhooks.js'
 import { TestApp } from './support/app.js'
 import { TestClock } from './support/clock.js'
 import { Endpoints, until } from './support/endpoints.js'
@@ -56,6 +57,14 @@ onEveryStore('webhooks', (kind) => {
   beforeEach(() => {
     hooks.list = []
   })
+
+  /** After a gap, an instance concludes nothing of others for so long. */
+  async function announceForAMinute(by: TestApp): Promise<void> {
+    for (let second = 0; second < 60; second += 15) {
+      by.clock.pass(15)
+      await by.app.get(Webhooks).announce()
+    }
+  }
 
   it('delivers each event once, signed, with the body that its feed shows', async () => {
     const { name, at, secrets } = await endpoint()
@@ -374,6 +383,7 @@ onEveryStore('webhooks', (kind) => {
 
   /** An endpoint that no file names any more, after a failed attempt. @returns also what the file named before */
   async function removedWhileItFails() {
+    await announceForAMinute(app)
     const { name, at } = await endpoint()
     receiver.answers.set(at, status(500))
     await happen(1)
@@ -404,6 +414,24 @@ onEveryStore('webhooks', (kind) => {
     await settled(name, { delivered: 1, state: 'active', waiting: 0 })
     expect(JSON.parse(receiver.of(at).at(-1)?.body ?? '').data.quota_id).toBe(id)
     expect(receiver.of(at)).toHaveLength(2)
+  })
+
+  it('stays after an outage, whichever instance announces itself first', async () => {
+    const { name } = await endpoint()
+    const clock = new TestClock(app.clock.after(0))
+    // It names no endpoint.
+    const other = await TestApp.start(store, { clock })
+    try {
+      const { registry } = other.app.get(Webhooks)
+      await registry.announce()
+      clock.pass(90)
+      await registry.announce()
+      expect(await shown(name)).toMatchObject({ state: 'active' })
+      await announceForAMinute(other)
+      expect(await shown(name)).toMatchObject({ state: 'removed' })
+    } finally {
+      await other.stop()
+    }
   })
 
   it('begins anew only when nothing is left of its long queue, which delays no announcement', async () => {

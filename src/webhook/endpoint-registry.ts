@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { EventFeeds } from '../channel-api/event-feeds.js'
 import type { Clock } from '../common/clock.js'
+import type { Instant } from '../common/instant.js'
 import type { WebhookEndpoint } from '../config/webhook-endpoints.js'
 import type { Transaction, TransactionRunner } from '../database/transaction-runner.js'
 import { dropWaiting, type Progress, type WebhookStore } from './webhook-store.js'
@@ -21,6 +22,9 @@ export class EndpointRegistry {
   readonly id = randomUUID()
   /** The endpoints of this instance's file, by name. */
   mine: ReadonlyMap<string, WebhookEndpoint>
+  private announcedAt: Instant | undefined
+  /** The end of the last gap between its announcements. */
+  private gapEndedAt: Instant = -Infinity
 
   constructor(
     private readonly store: WebhookStore,
@@ -54,7 +58,10 @@ export class EndpointRegistry {
     // Number the events already committed, so that a new endpoint does not receive them.
     if (names.some((name) => known.find((row) => row.name === name)?.state !== 'active'))
       for (const feed of this.feeds.all.values()) await feed.sequencer.number()
-    await transactions.write(async (transaction) => this.conclude(transaction, names))
+    const now = this.clock.now()
+    if (now - (this.announcedAt ?? now) > PRESENT_MS / 2) this.gapEndedAt = now
+    await transactions.write(async (transaction) => this.conclude(transaction, names, now))
+    this.announcedAt = now
     return isClean
   }
 
@@ -92,9 +99,8 @@ export class EndpointRegistry {
     return false
   }
 
-  private async conclude(transaction: Transaction, names: readonly string[]): Promise<void> {
+  private async conclude(transaction: Transaction, names: readonly string[], now: Instant): Promise<void> {
     const { store } = this
-    const now = this.clock.now()
     const rows = await store.all(transaction, true)
     await store.recordAnnouncement(transaction, this.id, names, now)
     await store.removeAnnouncementsBefore(transaction, now - FORGOTTEN_MS)
@@ -109,6 +115,8 @@ export class EndpointRegistry {
         await store.save(transaction, row)
       }
     }
+    // After an outage, or a step of the clock, the announcements of the others are as old as its own was.
+    if (Math.abs(now - this.gapEndedAt) < PRESENT_MS) return
     for (const row of rows) {
       if (live.has(row.name) || row.state === 'removed') continue
       row.state = 'removed'
