@@ -260,6 +260,17 @@ describe('the text of a digest', () => {
     // What is left of it is whole.
     expect(body.replace(/&(?:amp|lt|gt);/g, '')).not.toMatch(/[&\uFFFD\p{Cs}]/u)
   })
+
+  it('is below it with the largest numbers, and counts what it leaves out', () => {
+    const [most, id] = [1_000_000_000_000, Number.MAX_SAFE_INTEGER]
+    const data = { threshold: 100, total: most, used: most, cycle_reset_at: null }
+    const event = told('quota.threshold_reached', data, { event: { account_id: id, quota_id: id } })
+    const { body } = digestText(Array<ChannelEvent>(50).fill(event), 50, RESET, CHAT)
+    expect(body.length).toBeLessThan(5_000)
+    const lines = body.split('\n').filter((line) => line.startsWith('•'))
+    expect(lines.length).toBeGreaterThan(30)
+    expect(body).toContain(`\nand ${50 - lines.length} others.`)
+  })
 })
 
 it('the text of a test names the endpoint', () => {

@@ -29,8 +29,10 @@ export interface Text {
 }
 
 const MAX_SUBJECT_LENGTH = 78
-/** Fifty of them are below the limit of every chat, 5,000 characters. */
+/** Labels are left out, or shortened, for lines of this length. */
 const MAX_LINE_LENGTH = 90
+/** Of the lines of a digest together: with the rest, it is below the limit of every chat, 5,000 characters. */
+const MAX_LINES_LENGTH = 4_600
 /** The length of `2026-11-26 07:41`. */
 const MINUTE_LENGTH = 16
 /** A label in a subject is not shortened to fewer characters; then it is omitted. */
@@ -128,11 +130,14 @@ export function textOf(told: ChannelEvent, style: TextStyle): Text {
 export function digestText(worst: readonly ChannelEvent[], count: number, end: Instant, style: TextStyle): Text {
   const until = timeIn(style.timeZone, end)
   const events = `${amount(count)} ${count === 1 ? 'event' : 'events'}`
-  const others = count - worst.length
-  const lines = worst.map((told) => {
+  let room = MAX_LINES_LENGTH
+  const lines = worst.flatMap((told) => {
     const at = timeIn(style.timeZone, parseInstant(told.event.at) ?? 0)
-    return titleOf(told, `• ${at.slice(0, MINUTE_LENGTH)} `, MAX_LINE_LENGTH, QUOTES[style.markup])
+    const line = titleOf(told, `• ${at.slice(0, MINUTE_LENGTH)} `, MAX_LINE_LENGTH, QUOTES[style.markup])
+    room -= line.length + 1
+    return room < 0 ? [] : [line]
   })
+  const others = count - lines.length
   return {
     subject: `Quotas: ${events} until ${until}`,
     body: [
