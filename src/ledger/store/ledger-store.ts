@@ -434,9 +434,15 @@ export class LedgerStore<Q extends QuotaRow> {
     return (await this.byIds(transaction, this.act, 'id', ids)).map((act) => this.whole(act))
   }
 
-  /** The acts on an operation, including the one that made it. */
+  /** The oldest acts on an operation, including the one that made it: one operation may have any number of refunds. */
   async actsOf(transaction: Transaction, operationId: string): Promise<Act[]> {
-    const later = await this.byIds(transaction, this.act, 'operationId', [operationId])
+    const { act } = this
+    const rows = await transaction.rows(
+      `SELECT ${act.columns} FROM ${act.readBy(transaction.dialect, ['operationId'])} ` +
+        `WHERE ${act.column('operationId')} = ? ORDER BY ${act.column('id')} LIMIT ${MOST_ACTS_SHOWN}`,
+      [bytesToStore(operationId)],
+    )
+    const later = await decoded(act, rows)
     return [...(await this.plainActs(transaction, [operationId])), ...later].map((act) => this.whole(act))
   }
 
@@ -1025,6 +1031,9 @@ function withAllocations(rows: readonly OperationRow[], allocations: AllocationR
 
 /** A CASE costs each row a comparison with half of the ids. */
 const MAX_ROWS_UPDATED = 100
+
+/** The number of an operation's acts that are shown. */
+const MOST_ACTS_SHOWN = 10_000
 
 /** Rows as entities. 500 owners may have 100,000 of them, so the conversion yields to other tasks. */
 export async function decoded<T extends object>(codec: RowCodec<T>, rows: readonly RawRow[]): Promise<T[]> {

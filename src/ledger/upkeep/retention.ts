@@ -214,18 +214,20 @@ export class Retention<Q extends QuotaRow> {
     if (ids.length === 0) return { operations: [], acts: [] }
     const operationId = operation.column('id')
     const actOperationId = act.column('operationId')
+    // Without answers: one operation may have any number of refunds.
+    const part = act.part(['id', 'operationId', 'at'])
     const [found = [], others = []] = await transaction.all([
       {
         sql: `SELECT ${operationId} AS id, ${operation.column('state')} AS state FROM ${operation.table} WHERE ${operationId} IN (${placeholders(ids)})`,
         values: ids,
       },
       {
-        sql: `SELECT ${act.columns} FROM ${act.readBy(transaction.dialect, ['operationId'])} WHERE ${actOperationId} IN (${placeholders(ids)})`,
+        sql: `SELECT ${part.columns} FROM ${act.readBy(transaction.dialect, ['operationId'])} WHERE ${actOperationId} IN (${placeholders(ids)})`,
         values: ids,
       },
     ])
     const states = new Map(found.map((row) => [idFromStore(row['id']), row['state']]))
-    const acts = others.map((row) => act.decode(row))
+    const acts = others.map((row) => part.decode(row))
     const [cutoffId, withLaterActs] = [firstIdAt(cutoff), new Set<string | null>()]
     for (const one of acts)
       if (one.at >= cutoff || one.id >= cutoffId || one.id > foldedTo) withLaterActs.add(one.operationId)
