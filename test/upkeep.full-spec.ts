@@ -28,6 +28,7 @@ import {
 } from './support/quota-api.js'
 import { forEveryChannel } from './support/store.js'
 import { linesOf } from './support/verify.js'
+import { times } from './support/wire.js'
 
 const HOUR = 3_600
 const DAY = 24 * HOUR
@@ -491,6 +492,27 @@ forEveryChannel('upkeep', (kind, channels) => {
     const from = '2027-06-10T00:00:00Z'
     const steps = await series(`account_id=${owner}&from=${from}&to=2027-06-20T00:00:00Z`)
     expect(steps.reduce((sum, step) => sum + step.charged, 0)).toBe(charged)
+    expect(await contradictions()).toEqual([])
+  })
+
+  it('adds up less at a time after steps that failed', async () => {
+    app.clock.set('2027-06-20T10:00:00.000Z')
+    await create(10_000)
+    const { totals } = upkeepOf(app, MAIL_API)
+    await fold()
+    for (let batch = 0; batch < 2; batch += 1) {
+      const items = times(500).map(() => ({ account_id: owner, amount: 1, idempotency_key: `part-${fresh()}` }))
+      bodyOf(200, await app.post(`${MAIL_API.consume}/batch`, { items }))
+    }
+    app.clock.pass(LAG)
+    const dataSource = app.app.get(DataSource)
+    await dataSource.query('ALTER TABLE mail_usage_total RENAME TO mail_usage_total_away')
+    for (let failure = 0; failure < 3; failure += 1) await expect(totals.fold()).rejects.toThrow()
+    await dataSource.query('ALTER TABLE mail_usage_total_away RENAME TO mail_usage_total')
+    expect(await totals.fold()).toBe(true)
+    await fold()
+    const [step] = await series(`account_id=${owner}&from=2027-06-20T00:00:00Z`)
+    expect(step?.charged).toBe(1_000)
     expect(await contradictions()).toEqual([])
   })
 

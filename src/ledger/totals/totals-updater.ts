@@ -11,6 +11,8 @@ import { TotalsStore } from './totals-store.js'
 
 /** The number of acts per step: in a larger step, more acts belong to one quota and share one row. */
 const STEP = { mysql: 50_000, sqlite: 1_000 } as const
+/** A step that fails is tried again with a quarter of its acts, down to this part of a whole one. */
+const SMALLEST_PART = 1 / 64
 /** About the acts of the time that a reader always adds up (`SeriesReader`), where they are many. */
 const STEPS_READ = 10
 /** The maximum lag of the totals if there are fewer acts than one step. */
@@ -24,6 +26,8 @@ export const LAZY_MS = 300_000
  */
 export class TotalsUpdater<Q extends QuotaRow> {
   readonly rows: TotalsStore<Q>
+  /** The part of a step that the server manages in the time of a statement. */
+  private part = 1
 
   constructor(
     private readonly store: LedgerStore<Q>,
@@ -54,13 +58,25 @@ export class TotalsUpdater<Q extends QuotaRow> {
    * @returns are there more to add now?
    */
   async fold(): Promise<boolean> {
-    const { state } = this.store
     if (!(await this.hasClosed()) && !(await this.close())) return false
+    try {
+      const more = await this.add()
+      this.part = Math.min(1, this.part * 2)
+      return more
+    } catch (error) {
+      this.part = Math.max(SMALLEST_PART, this.part / 4)
+      throw error
+    }
+  }
+
+  private async add(): Promise<boolean> {
+    const { state } = this.store
     return this.transactions.write(async (transaction) => {
       const { foldedTo } = await this.rows.lockState(transaction)
       const closedTo = await this.rows.closedTo(transaction)
       if (closedTo <= foldedTo) return false
-      const last = await this.rows.nthAct(transaction, foldedTo, closedTo, STEP[transaction.dialect])
+      const count = Math.ceil(STEP[transaction.dialect] * this.part)
+      const last = await this.rows.nthAct(transaction, foldedTo, closedTo, count)
       const end = last ?? closedTo
       await this.rows.addPlain(transaction, foldedTo, end)
       const others = await this.rows.othersBetween(transaction, foldedTo, end)
