@@ -1,7 +1,7 @@
 import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, readFileSync, statSync } from 'node:fs'
-import { mkdir, readdir, readFile, rm, stat, utimes, writeFile } from 'node:fs/promises'
+import { mkdir, readdir, readFile, rm, stat, symlink, utimes, writeFile } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
@@ -256,7 +256,8 @@ onEveryServer('a dump of a server', (kind) => {
   })
 
   it('is kept each day, and removed only after a later one is whole', async () => {
-    await mkdir(at('kept'))
+    await mkdir(at('mounted'))
+    await symlink(at('mounted'), at('kept'))
     const old = async (day: string): Promise<void> => {
       await writeFile(at(`kept/${day}`), 'old')
       await utimes(at(`kept/${day}`), 0, 0)
