@@ -360,4 +360,26 @@ onEveryStore('a consume in one row', (kind) => {
       for (const quota of quotas) expect(idsOf((await page(`quota_id=${quota}`, 'own-usage')).items)).toEqual([id])
     })
   })
+
+  it('shows the oldest of very many acts', async () => {
+    const owner = fresh()
+    await quotaOf(MAIL_API, owner, 50_000)
+    const id = idOf(await consume(MAIL_API, owner, 50_000, `many-${owner}`))
+    await refund(MAIL_API, id, 1, `one-${owner}`)
+    const { columns = [] } = dataSource.entityMetadatas.find(({ tableName }) => tableName === 'mail_act') ?? {}
+    const names = columns.map(({ databaseName }) => databaseName)
+    const own: Record<string, string> = {
+      id: kind.name === 'SQLite' ? 'randomblob(16)' : "UNHEX(REPLACE(UUID(), '-', ''))",
+      deduplication_key: 'NULL',
+    }
+    const copied = names.map((name) => own[name] ?? name).join(', ')
+    for (let refunds = 1; refunds < 10_500; refunds *= 2)
+      await dataSource.query(
+        `INSERT INTO mail_act (${names.join(', ')}) SELECT ${copied} FROM mail_act WHERE operation_id = ?`,
+        stored([id]),
+      )
+    const { items } = bodyOf(200, await app.get(`${usage(MAIL_API)}/${id}/acts`))
+    expect(items).toHaveLength(10_001)
+    expect(items[0]).toMatchObject({ kind: 'consume', amount: 50_000 })
+  })
 })
