@@ -92,11 +92,13 @@ describe(`the copy command, from SQLite to ${OTHER.name}`, () => {
     expect(await refusedFor(full.url, empty.url)).toContain('it is an unfinished copy of sqlite:/another.db')
     await finishCopy(full.config, ENTITIES)
     expect(await refusedFor(source.url, full.url)).toMatch(/it is not empty, it has \d+ tables, such as mail_act/)
+    clock.set(Date.now())
     app = await TestApp.start(source, { clock })
     expect(await refusedFor(source.url, empty.url)).toMatch(
       /is in use: instances were running within the last minute.\n {2}\S+ {2}.*pid/,
     )
     await app.stop()
+    clock.set(Date.now())
     app = await TestApp.start(full, { clock })
     expect(await refusedFor(source.url, full.url)).toMatch(/is in use: instances/)
     await app.stop()
