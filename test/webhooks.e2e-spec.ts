@@ -238,6 +238,26 @@ onEveryStore('webhooks', (kind) => {
     await settled(name, { delivered: 1, waiting: 0 })
   })
 
+  it('is not tried again each time an instance with another time takes over', async () => {
+    const { name, at } = await endpoint()
+    receiver.answers.set(at, status(503))
+    await happen()
+    await until('the first attempt', async () => (await shown(name)).last_attempt !== null)
+    const env = { WEBHOOKS_FILE: hooks.path }
+    const other = await TestApp.start(store, { env, clock: new TestClock(app.clock.after(-3_600)) })
+    try {
+      for (let turn = 0; turn < 20; turn += 1) {
+        for (const one of [other, app]) {
+          one.app.get(Webhooks).wake()
+          await sleep(50)
+        }
+      }
+      expect(receiver.of(at).length).toBeLessThan(6)
+    } finally {
+      await other.stop()
+    }
+  })
+
   it('tries only the oldest event after twenty failures in a row, until one is received', async () => {
     const { name, at } = await endpoint()
     receiver.answers.set(at, status(500))

@@ -1,5 +1,5 @@
 import type { EventFeeds } from '../channel-api/event-feeds.js'
-import type { Clock } from '../common/clock.js'
+import { type Clock, STEADY_MS } from '../common/clock.js'
 import { TimeSlice } from '../common/time-slice.js'
 import type { WebhookEndpoint } from '../config/webhook-endpoints.js'
 import { isFromTheFuture, leaseFor } from '../database/lease.js'
@@ -112,6 +112,8 @@ export class Delivery {
   private heldUntil: Instant = 0
   /** The start of the last turn, by `performance.now()`. */
   private turnedAt = -Infinity
+  /** When it ended the pauses of its events because of another time, in the same way. */
+  private hastenedAt = -Infinity
   /** May there be more due deliveries than were read ahead? */
   private moreDue = false
   /** The progress of queueing, as of the last turn. */
@@ -193,10 +195,13 @@ export class Delivery {
     const state = leaseFor(registry.id, row, clock.now(), LEASE_MS)
     let { heldUntil } = row
     if (state === 'free') {
+      let hastens = false as boolean
       this.held = await this.locked(
         async (transaction, found) => {
           // What was postponed by that time would wait for it.
-          if (isFromTheFuture(found, clock.now(), LEASE_MS)) await store.retryNow(transaction, this.name, clock.now())
+          // Until all instances have adopted a time, two may take it from each other again and again.
+          hastens = isFromTheFuture(found, clock.now(), LEASE_MS) && performance.now() - this.hastenedAt > STEADY_MS
+          if (hastens) await store.retryNow(transaction, this.name, clock.now())
           found.holder = registry.id
           heldUntil = found.heldUntil = clock.now() + LEASE_MS
           await store.save(transaction, found)
@@ -204,6 +209,7 @@ export class Delivery {
         // Its holder may have renewed it since it was read.
         (found) => leaseFor(registry.id, found, clock.now(), LEASE_MS) !== 'taken',
       )
+      if (hastens) this.hastenedAt = performance.now()
     } else this.held = state === 'held'
     this.heldUntil = heldUntil ?? 0
     if (this.inFlight.size === 0 && this.ended.length === 0) this.failuresInRow = row.failuresInRow
