@@ -379,7 +379,7 @@ onEveryStore('a consume in one row', (kind) => {
         stored([id]),
       )
     const { items } = bodyOf(200, await app.get(`${usage(MAIL_API)}/${id}/acts`))
-    expect(items).toHaveLength(10_001)
+    expect(items).toHaveLength(10_000)
     expect(items[0]).toMatchObject({ kind: 'consume', amount: 50_000 })
   })
 })

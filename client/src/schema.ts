@@ -1605,7 +1605,7 @@ export interface components {
             at: string;
         };
         Acts: {
-            /** @description The acts, oldest first; at most about 10,000. */
+            /** @description The acts, oldest first; at most 10,000. */
             items: components["schemas"]["Act"][];
         };
         Allocation: {

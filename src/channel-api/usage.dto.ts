@@ -212,7 +212,7 @@ export class ActDto {
 
 /** The acts on an operation. */
 export class ActsDto {
-  /** The acts, oldest first; at most about 10,000. */
+  /** The acts, oldest first; at most 10,000. */
   @ResponseObject(() => ActDto, { isArray: true })
   items!: ActDto[]
 }

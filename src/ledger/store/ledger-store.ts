@@ -442,8 +442,8 @@ export class LedgerStore<Q extends QuotaRow> {
         `WHERE ${act.column('operationId')} = ? ORDER BY ${act.column('id')} LIMIT ${MOST_ACTS_SHOWN}`,
       [bytesToStore(operationId)],
     )
-    const later = await decoded(act, rows)
-    return [...(await this.plainActs(transaction, [operationId])), ...later].map((act) => this.whole(act))
+    const acts = [...(await this.plainActs(transaction, [operationId])), ...(await decoded(act, rows))]
+    return acts.slice(0, MOST_ACTS_SHOWN).map((one) => this.whole(one))
   }
 
   /**

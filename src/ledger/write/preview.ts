@@ -127,7 +127,7 @@ export class Preview<Q extends QuotaRow> {
       if (!(refusal instanceof ServiceError)) throw refusal
       return { ...seen, command, change: undefined, refusal }
     } finally {
-      // The proposals of one owner may be a million.
+      // One owner may have all rows of a change set.
       workingSet.forgetRecords()
     }
   }
