@@ -152,7 +152,11 @@ export class GaleraCluster {
 
   /** The first node alone becomes the cluster, which the others then join. */
   async goOnAlone(): Promise<void> {
-    await this.nodes[0].rows("SET GLOBAL wsrep_provider_options = 'pc.bootstrap=YES'")
+    const [node] = this.nodes
+    // Since MariaDB 11, a plug-in that is active with the provider has a variable for each of its options.
+    const [own] = await node.rows("SHOW GLOBAL VARIABLES LIKE 'wsrep_provider_pc_bootstrap'")
+    const name = own === undefined ? "wsrep_provider_options = 'pc.bootstrap=YES'" : 'wsrep_provider_pc_bootstrap = ON'
+    await node.rows(`SET GLOBAL ${name}`)
   }
 
   /** The sum of a status variable over the nodes. */
