@@ -21,7 +21,7 @@ import { runNode } from './support/command.js'
 import { Instance } from './support/instance.js'
 import { SCALE } from './support/figures.js'
 import { readable, stored } from './support/ids.js'
-import { bodyOf, fresh, stopSweepers, sweeperOf } from './support/quota-api.js'
+import { bodyOf, copyQuota, fresh, stopSweepers, sweeperOf } from './support/quota-api.js'
 import { it } from './support/scoped.js'
 import { onEveryStore } from './support/store.js'
 import { linesOf, mailVerifierOf } from './support/verify.js'
@@ -705,6 +705,23 @@ onEveryStore('verify', (kind) => {
         expect(wrong).not.toEqual([])
       })
     }
+
+    it('examines an owner with more quotas than it reads at a time', async () => {
+      const owner = fresh()
+      const id = await total(MAIL_API, owner, 100)
+      await copyQuota(app, MAIL_API, id, 10_000)
+      try {
+        const [row] = await sql('SELECT MAX(id) AS last FROM mail_quota WHERE account_id = ?', [owner])
+        for (const one of [id, row?.['last']]) await sql('UPDATE mail_quota SET used = 3 WHERE id = ?', [one])
+        const found = await findings(MAIL_API)
+        const wrong = found.filter(({ rule, ownerId }) => ownerId === owner && rule === 'counters')
+        expect(wrong.map(({ where }) => Number(/quota (\d+)/.exec(where)?.[1]))).toEqual([id, Number(row?.['last'])])
+      } finally {
+        await sql('DELETE FROM mail_quota WHERE account_id = ? AND id > ?', [owner, id])
+        await sql('UPDATE mail_quota SET used = 0 WHERE id = ?', [id])
+      }
+      expect(await lines()).toEqual([])
+    })
 
     it('waits for the owner’s lock, and examines the rows again under it', async () => {
       const owner = fresh()

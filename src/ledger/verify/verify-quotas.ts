@@ -32,6 +32,8 @@ type StoredQuota = settings.StoredQuota
 const OWNERS = 50
 /** The number of plain consumes, and of operations, at which a page ends, unless they are of one owner. */
 const ROWS: Readonly<Record<Dialect, number>> = { mysql: 50_000, sqlite: 10_000 }
+/** The number of quotas that are examined at a time: an owner may have any number of old ones. */
+const AT_ONCE = 10_000
 /** The maximum number of quota ids in one statement. */
 const QUOTAS = 500
 /** The number of changes that one statement reads. */
@@ -118,9 +120,27 @@ export class QuotaCheck<Q extends QuotaRow> implements check.Check {
    * @param ownerIds ascending
    */
   async examine(transaction: Transaction, ownerIds: readonly number[]): Promise<check.Finding[]> {
+    const findings: check.Finding[] = []
+    const locked = new Set<number>()
+    for (let after = 0, more = true; more;) {
+      const quotas = await this.quotas(transaction, ownerIds, after)
+      const toLock = ownersToLock(ownerIds, quotas).filter((ownerId) => !locked.has(ownerId))
+      findings.push(...(await this.owners(transaction, toLock)))
+      for (const ownerId of toLock) locked.add(ownerId)
+      findings.push(...(await this.examineSome(transaction, ownerIds, quotas)))
+      more = quotas.length === AT_ONCE
+      after = quotas.at(-1)?.id ?? after
+    }
+    return findings
+  }
+
+  private async examineSome(
+    transaction: Transaction,
+    ownerIds: readonly number[],
+    quotas: readonly StoredQuota[],
+  ): Promise<check.Finding[]> {
     const now = this.clock.now()
-    const quotas = await this.quotas(transaction, ownerIds)
-    const findings = await this.owners(transaction, ownersToLock(ownerIds, quotas))
+    const findings: check.Finding[] = []
     const mayExceed = await this.settings(transaction, ownerIds, quotas, findings)
     const sums = await this.sums.of(transaction, ownerIds, quotas.map(runningOf), now)
     const state = await this.totals.state(transaction)
@@ -144,15 +164,16 @@ export class QuotaCheck<Q extends QuotaRow> implements check.Check {
     return findings
   }
 
-  /** Reads windows as text, since unreadable ones are findings. */
-  private async quotas(transaction: Transaction, ownerIds: readonly number[]): Promise<StoredQuota[]> {
+  /** The next quotas by id. Reads windows as text, since unreadable ones are findings. */
+  private async quotas(transaction: Transaction, ownerIds: readonly number[], after: number): Promise<StoredQuota[]> {
     const { quota } = this.store
     const names = ['id', 'ownerId', ...quota.inserted.filter((name) => name !== 'window' && name !== 'labelSearch')]
     const part = quota.part(names as never[])
     const rows = await transaction.rows(
-      `SELECT ${part.columns}, ${quota.column('window')} AS text_of_window FROM ${quota.table} ` +
-        `WHERE ${quota.column('ownerId')} IN (${placeholders(ownerIds)})`,
-      ownerIds,
+      `SELECT ${part.columns}, ${quota.column('window')} AS text_of_window FROM ${quota.readBy(transaction.dialect, LIVE_OF_OWNER)} ` +
+        `WHERE ${quota.column('ownerId')} IN (${placeholders(ownerIds)}) AND ${quota.column('id')} > ? ` +
+        `ORDER BY ${quota.column('id')} LIMIT ${AT_ONCE}`,
+      [...ownerIds, after],
     )
     return rows.map((row) => {
       const one = part.decode(row) as unknown as QuotaRow
@@ -195,7 +216,7 @@ export class QuotaCheck<Q extends QuotaRow> implements check.Check {
     const oldest = await oldestChange(transaction, this.store)
     const eventsFrom = await eventsCompleteFrom(transaction, this.store)
     const from = Math.max(eventsFrom, oldest + 1)
-    const recorded = await this.changes(transaction, ownerIds, from)
+    const recorded = await this.changes(transaction, ownerIds, quotas, from)
     const histories = quotas.map((quota): History => {
       const changes = recorded.get(quota.id) ?? new settings.RecordedChanges(from)
       const mistakes = settings.contradictions(quota)
@@ -229,30 +250,28 @@ export class QuotaCheck<Q extends QuotaRow> implements check.Check {
   private async changes(
     transaction: Transaction,
     ownerIds: readonly number[],
+    quotas: readonly StoredQuota[],
     from: Instant,
   ): Promise<Map<number, settings.RecordedChanges>> {
     const { change } = this.store
     const { dialect } = transaction
     const part = change.part(['id', 'quotaId', 'ownerId', 'action', 'actor', 'at', 'before', 'after'])
     const [key, id, size] = [change.column('ownerId'), change.column('id'), CHANGES[dialect]]
-    const recorded = new Map<number, settings.RecordedChanges>()
+    const recorded = new Map(quotas.map(({ id: quotaId }) => [quotaId, new settings.RecordedChanges(from)]))
     const slice = new TimeSlice()
     const owners = { after: (ownerIds[0] ?? 0) - 1, last: ownerIds.at(-1) ?? -1 }
     await everyPage(owners, size, { key, id }, async (range, values) => {
       const rows = await transaction.rows(
-        `SELECT ${part.columns} FROM ${change.readBy(dialect, ['ownerId', 'id'])} WHERE ${range} ORDER BY ${key}, ${id} LIMIT ${size}`,
-        values,
+        `SELECT ${part.columns} FROM ${change.readBy(dialect, ['ownerId', 'id'])} WHERE ${range} ` +
+          `AND ${change.column('quotaId')} BETWEEN ? AND ? ORDER BY ${key}, ${id} LIMIT ${size}`,
+        [...values, quotas[0]?.id ?? 0, quotas.at(-1)?.id ?? 0],
       )
       let end: { key: number; id: number } | undefined
       for (const row of rows) {
         if (slice.spent) await slice.next()
         const one = part.decode(row)
         end = { key: one.ownerId, id: one.id }
-        // A change of a group has no quota.
-        if (one.quotaId === null) continue
-        const known = recorded.get(one.quotaId) ?? new settings.RecordedChanges(from)
-        known.add(one)
-        recorded.set(one.quotaId, known)
+        recorded.get(one.quotaId ?? 0)?.add(one)
       }
       return { read: rows.length, end }
     })
