@@ -6,10 +6,12 @@ import { clusterOf, WAITS_FOR_OTHERS } from './session-settings.js'
 import { isLockTimeout } from './store-error.js'
 import { type Found, foundBy } from './store-watch.js'
 
-/** The time limit for the connection and both statements; a slower server is of no use to requests either. */
+/** The time limit for the connection and all statements; a slower server is of no use to requests either. */
 const PATIENCE_MS = 2_000
 /** The probe must not wait for a lock at the server, and its write must be committed. */
 const BOUNDS = 'SET SESSION innodb_lock_wait_timeout = 1, lock_wait_timeout = 1, autocommit = 1'
+/** As every session of the service, whatever the server's default is. */
+const WRITABLE = 'SET SESSION TRANSACTION READ WRITE'
 
 /**
  * A statement that changes a row each time: a statement without a change needs no binary log, and so does not detect
@@ -51,6 +53,7 @@ export async function probeServer(server: ServerOptions): Promise<Found> {
   let outside: Reach = 'reads'
   try {
     await say(BOUNDS)
+    await say(WRITABLE)
     const cluster = await inTime(clusterOf(connection))
     if (cluster === 'group-replication') {
       outside = 'none'
