@@ -36,12 +36,16 @@ export class LeasedChangeSet {
 
   /** Would the lease expire soon, unless it is renewed? */
   get due(): boolean {
-    return (this.set.heldUntil ?? 0) - this.clock.now() < LEASE_MS / 2
+    return this.leftMs < LEASE_MS / 2
   }
 
   /** Is its end, as written last, still to come? */
   get isCurrent(): boolean {
-    return (this.set.heldUntil ?? 0) > this.clock.now()
+    return this.leftMs > 0
+  }
+
+  private get leftMs(): number {
+    return (this.set.heldUntil ?? 0) - this.clock.now()
   }
 
   /**

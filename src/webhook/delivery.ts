@@ -198,8 +198,8 @@ export class Delivery {
       let hastens = false as boolean
       this.held = await this.locked(
         async (transaction, found) => {
-          // What was postponed by that time would wait for it.
-          // Until all instances have adopted a time, two may take it from each other again and again.
+          // What was postponed by that time would wait for it. Once a minute: until all instances have adopted a time,
+          // two may take the lease from each other again and again.
           hastens = isFromTheFuture(found, clock.now(), LEASE_MS) && performance.now() - this.hastenedAt > STEADY_MS
           if (hastens) await store.retryNow(transaction, this.name, clock.now())
           found.holder = registry.id

@@ -22,6 +22,7 @@ export class EndpointRegistry {
   readonly id = randomUUID()
   /** The endpoints of this instance's file, by name. */
   mine: ReadonlyMap<string, WebhookEndpoint>
+  /** When it announced itself last. */
   private announcedAt: Instant | undefined
   /** The end of the last gap between its announcements. */
   private gapEndedAt: Instant = -Infinity

@@ -257,7 +257,7 @@ export class QuotaCheck<Q extends QuotaRow> implements check.Check {
     const { dialect } = transaction
     const part = change.part(['id', 'quotaId', 'ownerId', 'action', 'actor', 'at', 'before', 'after'])
     const [key, id, size] = [change.column('ownerId'), change.column('id'), CHANGES[dialect]]
-    const recorded = new Map(quotas.map(({ id: quotaId }) => [quotaId, new settings.RecordedChanges(from)]))
+    const recorded = new Map<number, settings.RecordedChanges>()
     const slice = new TimeSlice()
     const owners = { after: (ownerIds[0] ?? 0) - 1, last: ownerIds.at(-1) ?? -1 }
     await everyPage(owners, size, { key, id }, async (range, values) => {
@@ -271,7 +271,11 @@ export class QuotaCheck<Q extends QuotaRow> implements check.Check {
         if (slice.spent) await slice.next()
         const one = part.decode(row)
         end = { key: one.ownerId, id: one.id }
-        recorded.get(one.quotaId ?? 0)?.add(one)
+        // A change of a group has no quota.
+        if (one.quotaId === null) continue
+        const known = recorded.get(one.quotaId) ?? new settings.RecordedChanges(from)
+        known.add(one)
+        recorded.set(one.quotaId, known)
       }
       return { read: rows.length, end }
     })
