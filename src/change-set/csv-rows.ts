@@ -84,7 +84,10 @@ function requestedCells(
     return Object.fromEntries(names.map((name, place) => [name, givenCell(cells[place] ?? '')]))
   }
   const { update = {} } = JSON.parse(set.change ?? '{}') as Pick<ManyChangeDto, 'update'>
-  const total = command?.kind === 'update' ? command.patch.total : undefined
+  // A total may be requested as a difference, which no cell can hold.
+  const { total: asked } = update as { readonly total?: unknown }
+  const known = typeof asked === 'number' ? asked : undefined
+  const total = command?.kind === 'update' ? (command.patch.total ?? known) : known
   const requested = Object.entries({ ...update, total }).filter(([, value]) => value !== undefined)
   return Object.fromEntries(requested.map(([name, value]) => [name, requestedCell(value)]))
 }

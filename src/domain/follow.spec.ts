@@ -5,7 +5,7 @@ import { countIn } from './cap.js'
 import { CYCLE_UNITS } from './cycle.js'
 import { editCount, follow, isFollowed, shownId, shownOverrides, unbornCounts } from './follow.js'
 import { beginCount, type QuotaState, type QuotaType, remaining, roll, type Status, statusAt } from './quota.js'
-import { applyPatch, newQuota, type NewSettings, type SettingName, type SettingsPatch } from './settings.js'
+import { applyPatch, changedPart, newQuota, type NewSettings, type SettingName, type SettingsPatch } from './settings.js'
 
 const HOUR = 3_600_000
 const DAY = 24 * HOUR
@@ -197,8 +197,14 @@ function play(quotaType: QuotaType, steps: readonly Step[], lazily: boolean): vo
         model.edited(edit, now)
       } else {
         const before = statusAt(count, now)
-        const { violations } = editCount(count, followed, true, { patch }, now)
-        expect(violations).toBeUndefined()
+        const [whole, part] = [{ ...count }, { ...count }]
+        const applied = editCount(count, followed, true, { patch }, now)
+        expect(applied.violations).toBeUndefined()
+        const change = 'change' in applied ? applied.change : undefined
+        // A change set asks only for what made the change that it showed.
+        const asked = change === undefined ? {} : changedPart(patch, change)
+        expect(editCount(part, followed, true, { patch: asked }, now)).toEqual({ change })
+        expect(part).toEqual(change === undefined ? whole : count)
         model.overridden(patch, shownOverrides(count.overrides) ?? [], before, now)
       }
     } else if (step.kind === 'back' && model.own.size > 0) {

@@ -154,6 +154,18 @@ export const SETTING_PROPERTIES = DESCRIBED.map(([name, property]) => [name, pro
 /** The columns of all settings. */
 export const SETTING_COLUMNS = DESCRIBED.flatMap(([, , { columns }]) => columns)
 
+/**
+ * The part of a patch that made a change. The rest equalled what was shown: later, when something else is shown, it
+ * would be a change of its own.
+ */
+export function changedPart(patch: SettingsPatch, { after }: Pick<SettingsChange, 'after'>): SettingsPatch {
+  const ofCycle = CYCLE_NAMES.some((name) => name in after)
+  const changed = SETTING_PROPERTIES.filter(([name]) => name in after || (ofCycle && CYCLE_NAMES.includes(name)))
+  return Object.fromEntries(
+    changed.flatMap(([, property]) => (patch[property] === undefined ? [] : [[property, patch[property]]])),
+  )
+}
+
 function copyColumn<C extends keyof QuotaState>(to: QuotaState, from: QuotaState, column: C): void {
   to[column] = from[column]
 }

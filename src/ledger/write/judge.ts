@@ -142,14 +142,13 @@ export class Judge<Q extends QuotaRow> {
     const foreign = foreignViolations(quota, patch)
     const applied = this.apply(patched, command)
     if (foreign.length > 0) throw validationFailed([...foreign, ...(applied.violations ?? [])])
+    const revives = quota.follows === null && !isLive(quota, workingSet.now) && isLive(patched, workingSet.now)
+    if (revives) this.checkGroup(quota.ownerId)
     // Rules that depend on the quota's present state come last: for a stale record, the error is the stale version.
     this.checkVersion(quota, version)
     if (applied.violations !== undefined) throw validationFailed(applied.violations)
     if (applied.change === undefined) return this.show(quota)
-    if (quota.follows === null && !isLive(quota, workingSet.now) && isLive(patched, workingSet.now)) {
-      this.checkGroup(quota.ownerId)
-      this.checkQuotaLimit(quota.ownerId, quota.cap !== null)
-    }
+    if (revives) this.checkQuotaLimit(quota.ownerId, quota.cap !== null)
     const sameTotal = patched.total === quota.total
     Object.assign(quota, patched)
     if (!sameTotal) armUnreached(quota)

@@ -3,6 +3,7 @@ import { TimeSlice } from '../../common/time-slice.js'
 import type { Transaction, TransactionRunner } from '../../database/transaction-runner.js'
 import { ServiceError } from '../../common/service-error.js'
 import type { Instant } from '../../common/instant.js'
+import { changedPart, type SettingsChange } from '../../domain/settings.js'
 import type { Channel } from '../rows/channel.js'
 import { groupOf } from '../rows/group.entity.js'
 import type { QuotaRow } from '../rows/quota.entity.js'
@@ -122,7 +123,13 @@ export class Preview<Q extends QuotaRow> {
       })
       // No quota has a negative id.
       if ('insert' in verdict) verdict.admit([-this.made])
-      return { ...seen, command, change: workingSet.changes[0], refusal: undefined }
+      const [change] = workingSet.changes
+      // What the count follows may change before this is applied, which does not change the count's version.
+      if (quota?.follows != null && command.kind === 'update' && change !== undefined) {
+        const after = JSON.parse(change.after) as SettingsChange['after']
+        command = { ...command, patch: changedPart(command.patch, { after }) }
+      }
+      return { ...seen, command, change, refusal: undefined }
     } catch (refusal) {
       if (!(refusal instanceof ServiceError)) throw refusal
       return { ...seen, command, change: undefined, refusal }
