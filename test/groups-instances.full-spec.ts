@@ -81,9 +81,17 @@ onServer('groups, with two instances on one database', () => {
 
       const refused = strangers.filter((owner) => !taken.includes(owner))
       // The items of a batch are such requests.
-      const items = [{ account_id: refused[0], amount: 1, idempotency_key: fresh('new') }]
+      const key = fresh('known')
+      const first = { key, body: { account_id: taken[0], amount: 1 } }
+      expect((await instance(0).send('POST', MAIL.consume, first)).status).toBe(200)
+      const items = [fresh('new'), key].map((idempotency_key) => ({
+        account_id: refused[0],
+        amount: 1,
+        idempotency_key,
+      }))
       const batch = await instance(0).post(`${MAIL.consume}/batch`, { items })
-      expect(resultsOf(batch).map(({ problem }) => problem.code)).toEqual(['too_many_new_owners'])
+      const codes = resultsOf(batch).map(({ problem }) => problem.code)
+      expect(codes).toEqual(['too_many_new_owners', 'idempotency_key_reused'])
       expect(unlikeAnswer(`${MAIL.consume}/batch`, bodyOf(batch), 'post')).toBeUndefined()
 
       // Owners that are known are served further; those added by name are; and another principal has its own share.

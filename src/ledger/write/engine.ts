@@ -671,7 +671,13 @@ export class Engine<Q extends QuotaRow> {
       if (creating.length > 0 && dependsOn(request, creating)) await create()
       try {
         const { ownerId } = request
-        if (unwanted.has(ownerId) && !locked.has(ownerId)) throw tooManyNewOwners(this.newOwnersPerHour)
+        if (unwanted.has(ownerId) && !locked.has(ownerId)) {
+          // A key that another request had is a mistake whatever the limit.
+          const earlier = replayOf(workingSet, request)
+          if (earlier === undefined) throw tooManyNewOwners(this.newOwnersPerHour)
+          decisions[place] = { outcome: earlier }
+          continue
+        }
         if (isLate(request, workingSet)) throw new Unavailable('lease_over')
         const verdict = judge.decide(request)
         // Nobody has seen this owner: it draws on the default group, and its operation needs its lock.
