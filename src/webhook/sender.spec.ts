@@ -1,5 +1,5 @@
 import dns from 'node:dns'
-import { once } from 'node:events'
+import { once, setMaxListeners } from 'node:events'
 import { createServer, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -81,6 +81,7 @@ describe('an attempt', () => {
   it('looks a host up once for all that wait for it', async () => {
     const lookup = jest.spyOn(dns, 'lookup')
     const stop = new AbortController()
+    setMaxListeners(17, stop.signal)
     const ended = Array.from({ length: 16 }, async () => attempt(stop.signal, 'localhost'))
     while (asked < 16) await sleep(5)
     expect(lookup).toHaveBeenCalledTimes(1)
