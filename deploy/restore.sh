@@ -4,9 +4,9 @@
 #   sh deploy/restore.sh DUMP DATABASE CLIENT [ARGUMENT...]
 #
 # DUMP is what mariadb-dump or mysqldump wrote, DATABASE the name that DATABASE_URL has, and CLIENT a command that reads SQL, as one who may make databases:
-# mariadb, mysql, docker compose exec -T database ... It is started several times, so it must not ask for a password.
+# mariadb, mysql, docker compose exec -T database ..., and as root where another account made the views of the dump. It is started several times, so it must not ask for a password.
 #
-# Every instance is to be stopped. The dump is loaded into DATABASE_restored; only when it is there as a whole do its tables take the place of those of
+# Every instance is to be stopped: whoever has written a heartbeat within the last minute prevents it. The dump is loaded into DATABASE_restored; only when it is there as a whole do its tables take the place of those of
 # DATABASE, in one statement, and those go to DATABASE_before. Whatever fails before that leaves DATABASE as it is. No table is dropped.
 set -eu
 
@@ -38,6 +38,23 @@ fi
 said=$(mktemp)
 trap 'rm -f "$said"' EXIT
 
+# An instance would go on with what it knows of the tables before.
+refuse_in_use() {
+  "$@" >"$said" <<SQL || die "$database could not be read. $undone"
+SELECT CONCAT('tables: ', COUNT(*)) FROM information_schema.tables WHERE table_schema = '$database' AND table_name = 'service_instance';
+SQL
+  grep -q 'tables: 1' "$said" || return 0
+  "$@" >"$said" <<SQL || die "$database could not be read. $undone"
+SELECT CONCAT('instance: ', name) FROM \`$database\`.service_instance
+WHERE seen_at BETWEEN UTC_TIMESTAMP() - INTERVAL 60 SECOND AND UTC_TIMESTAMP() + INTERVAL 60 SECOND;
+SQL
+  if grep -q '^instance: ' "$said"; then
+    die "$database is in use: $(sed -n 's/^instance: //p' "$said" | tr '\n' ',') stop that first; what was killed counts for a minute. $undone"
+  fi
+}
+undone='Nothing was changed'
+refuse_in_use "$@"
+
 where="SELECT table_schema, COUNT(*) FROM information_schema.tables WHERE table_schema IN ('$database', '$restored', '$before') AND table_type = 'BASE TABLE' GROUP BY table_schema;"
 
 # Where one of them is left from another time a statement fails, and no table has been touched yet.
@@ -59,6 +76,9 @@ SELECT CONCAT('migrations: ', COUNT(*)) FROM \`$restored\`.schema_migration;
 SQL
 grep -q 'migrations: [1-9]' "$said" || die "$dump is no dump of this service: no migration has run in it. $undone"
 
+# Whoever ran when the dump was made is not there.
+echo "DELETE FROM \`$restored\`.service_instance;" | "$@" || die "the instances of the dump could not be removed. $undone"
+
 # One statement for all tables, so that there is no moment in between.
 "$@" >"$said" <<SQL || die "the tables could not be listed. $undone"
 SET SESSION group_concat_max_len = 1000000;
@@ -67,7 +87,9 @@ SELECT CONCAT('RENAME TABLE ', GROUP_CONCAT('\`', table_schema, '\`.\`', table_n
   ORDER BY table_schema = '$restored' SEPARATOR ', '), ';') AS sql_text
 FROM information_schema.tables WHERE table_schema IN ('$database', '$restored') AND table_type = 'BASE TABLE';
 SQL
-grep '^RENAME TABLE ' "$said" | "$@" || {
+exchange=$(grep '^RENAME TABLE ' "$said") || die "the tables could not be listed. $undone"
+refuse_in_use "$@"
+printf '%s\n' "$exchange" | "$@" || {
   # The answer of a statement that took effect may have been lost.
   "$@" >"$said" <<SQL || die "it is not known whether the tables have changed places. Look before you drop a database: $where"
 SELECT CONCAT('left: ', COUNT(*)) FROM information_schema.tables WHERE table_schema = '$restored' AND table_type = 'BASE TABLE';
