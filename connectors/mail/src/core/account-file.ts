@@ -106,6 +106,8 @@ export class AccountFile implements Accounts {
   private seen: string | undefined
   private decided: string | undefined
   private isStale = false
+  /** The last failure in the log. */
+  private told: string | undefined
   private looking: Promise<void> = Promise.resolve()
   private table = new AccountTable()
 
@@ -178,6 +180,7 @@ export class AccountFile implements Accounts {
     const text = await read(this.path)
     this.table = AccountTable.parse(text)
     this.isStale = false
+    this.told = undefined
     try {
       await (await replaceFile(this.copy, text)).close()
     } catch (error) {
@@ -188,8 +191,12 @@ export class AccountFile implements Accounts {
     }
   }
 
-  private reject({ message }: Error): void {
+  private reject({ message, code }: NodeJS.ErrnoException): void {
     this.isStale = true
+    // What could not be read may be good, and is tried again. Mistakes stay until the file changes.
+    if (code !== undefined) this.decided = undefined
+    if (code !== undefined && message === this.told) return
+    this.told = message
     this.log.error({ file: this.path, error: message }, 'the last good accounts stay in force')
   }
 }
