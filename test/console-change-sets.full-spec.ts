@@ -211,7 +211,20 @@ describe('many quotas at once, in the console', () => {
     await pasted.fill(text)
     await button(page, 'Check').click()
     await page.getByRole('link', { name: 'Go on with the other 1' }).waitFor()
-    // Whoever leaves and comes back finds the text; the change set is dropped.
+    // It stays if it is open in another tab.
+    const [other] = await added()
+    const opening = page.context().waitForEvent('page')
+    await page.getByRole('link', { name: 'Go on with the other 1' }).click({ modifiers: ['ControlOrMeta'] })
+    await (await opening).close()
+    await page.getByRole('link', { name: 'Quotas', exact: true }).click()
+    await heading(page, 'Mail quotas').waitFor()
+    await page.goBack()
+    await field(page, 'Paste from a spreadsheet, or type').waitFor()
+    expect(await added()).toEqual([other])
+    await service.call('anna', 'DELETE', `/api/v1/quotas/change-sets/${other}`)
+    await button(page, 'Check').click()
+    await page.getByRole('link', { name: 'Go on with the other 1' }).waitFor()
+    // Otherwise, whoever leaves and comes back finds the text; the change set is dropped.
     await page.getByRole('link', { name: 'Quotas', exact: true }).click()
     await eventually(async () => (await added()).length === 0)
     await page.goBack()

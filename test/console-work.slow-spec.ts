@@ -426,6 +426,25 @@ describe('an answer that comes late', () => {
     expect(await field(dialog, 'Amount').inputValue()).toBe('5')
   })
 
+  it('is done once it is done, also while the page cannot be read again', async () => {
+    await service.quota(222)
+    const consumed = { account_id: 222, amount: 20 }
+    const { id } = await service.call('mailer', 'POST', `${USAGE}/consume`, consumed, 'refunded-222')
+    const page = await open(`/mail/operations/${id}`)
+    await button(page, 'Refund').click()
+    await field(page, 'Amount').fill('15')
+    await page.route(`**/api/v1/**`, async (route) =>
+      route.request().method() === 'GET' ? route.fulfill({ status: 503 }) : route.fallback(),
+    )
+    const dialog = page.getByRole('dialog')
+    await dialog.getByRole('button', { name: 'Refund' }).click()
+    // In the dialog, since nothing else is read out while it is open; then on the page.
+    await dialog.locator('.announcement', { hasText: 'The operation is refunded.' }).waitFor()
+    await dialog.waitFor({ state: 'detached' })
+    await page.locator('body > * .announcement', { hasText: 'The operation is refunded.' }).waitFor()
+    await page.locator('main [data-waiting]').waitFor()
+  })
+
   it('closes no other question', async () => {
     const id = await service.quota(217)
     const page = await open(`/mail/quotas/${id}`)

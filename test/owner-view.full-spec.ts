@@ -226,6 +226,8 @@ describe('the page of a link', () => {
     await field(page, 'It works for').selectOption('a week')
     await button(page, 'Create link').click()
     const url = await page.locator('dialog code').innerText()
+    await page.locator('dialog .announcement', { hasText: 'The link is created.' }).waitFor()
+    await page.locator('button:focus', { hasText: 'Copy' }).waitFor()
     await expectSound(page)
     expect(await storageOf(page)).not.toContain(url.split('#')[1])
     const view = await shown(url)

@@ -16,7 +16,7 @@ import type { Me } from '@quota-service/client'
 import { type ChannelName, CHANNELS, type ChannelClient, clientOf, managed } from './channel-client.ts'
 import { Keys } from './keys.tsx'
 import { Notice } from './notice.ts'
-import { Announcements, Dialog, Failure, Loading, Screen } from './parts.tsx'
+import { Announcements, Dialog, Failure, Loading, Screen, WaitingNotice } from './parts.tsx'
 import { ChangesScreen } from './screens/changes.tsx'
 import { EverythingScreen } from './screens/everything.tsx'
 import { NewQuotaScreen } from './screens/new-quota.tsx'
@@ -27,7 +27,7 @@ import { QuotaScreen } from './screens/quota.tsx'
 import { QuotasScreen } from './screens/quotas.tsx'
 import { SignInForm } from './screens/sign-in.tsx'
 import { WebhooksScreen } from './screens/webhooks.tsx'
-import { resume, signOut, useSession, useWaiting } from './session.ts'
+import { resume, signOut, useSession } from './session.ts'
 import {
   changeSetSearch,
   changeSetsSearch,
@@ -323,31 +323,6 @@ function numbered(client: ChannelClient, what: string, number: string): Navigate
   if (what === client.owner) return { to: '/$channel/owners/$owner', params: { ...params, owner: number } }
   if (client.namesPerson) return { to: '/$channel/quotas', params, search: { person: Number(number) } }
   return { to: '/$channel/owners/$owner', params: { channel: 'mail', owner: number } }
-}
-
-/** Shows that a request waits for its next attempt, and for how long. */
-function WaitingNotice(): ReactNode {
-  const [first] = useWaiting()
-  const [seconds, setSeconds] = useState(0)
-  useEffect(() => {
-    if (first === undefined) return undefined
-    const look = (): void => setSeconds(Math.max(0, Math.ceil((first.until - performance.now()) / 1000)))
-    const timer = setInterval(look, 250)
-    return () => clearInterval(timer)
-  }, [first])
-  if (first === undefined) return null
-  return (
-    <div className="notice" data-waiting>
-      <p role="status">
-        <span aria-hidden="true">◔ </span>
-        {first.status === undefined ? 'No answer from the service.' : `The service is busy (${first.status}).`} Nothing
-        is lost; this is tried again by itself.
-      </p>
-      <p aria-hidden="true" className="muted">
-        in {seconds} s
-      </p>
-    </div>
-  )
 }
 
 function ChannelScreens(): ReactNode {

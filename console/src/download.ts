@@ -1,4 +1,5 @@
 import { wireName } from '@quota-service/client'
+import { wholeOf } from './arriving.ts'
 import { type ChangeSet, type RowOutcome, setsOf } from './change-sets.ts'
 import { type Column, headLine, rowLines } from './csv.ts'
 import {
@@ -32,7 +33,7 @@ type Whose = { readonly owner: number } | { readonly quotaId: number }
 export async function exportQuotas(client: ChannelClient, search: QuotasSearch): Promise<void> {
   const { page: _page, beforeId: _before, owner, person, ...rest } = search
   const stream = await setsOf(client).exportCsv(given({ ...rest, ...client.peopleOf({ owner, person }) }))
-  save(await new Response(stream).blob(), `${client.name}-quotas.csv`)
+  save(await wholeOf(stream), `${client.name}-quotas.csv`)
 }
 
 /** Every quota that ends within this number of days, soonest first, in the columns of `exportQuotas`. */
@@ -139,7 +140,7 @@ export async function exportRows(
 ): Promise<void> {
   const parts: Blob[] = []
   for (const outcome of outcomes) {
-    const file = await new Response(await setsOf(client).rowsCsv(id, { outcome })).blob()
+    const file = await wholeOf(await setsOf(client).rowsCsv(id, { outcome }))
     parts.push(parts.length === 0 ? file : file.slice((await headerEnd(file)) + 1))
   }
   save(new Blob(parts), `${client.name}-change-set-${id}-${name}.csv`)

@@ -1,4 +1,5 @@
 import type { ReactNode } from 'react'
+import { distanceText } from './distance.ts'
 
 /*
  * Times in the format of the browser's locale, in its time zone; a tooltip shows UTC.
@@ -7,7 +8,6 @@ import type { ReactNode } from 'react'
 const dateTime = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'short' })
 const exactTime = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'medium' })
 const clockTime = new Intl.DateTimeFormat(undefined, { timeStyle: 'medium' })
-const fromHere = new Intl.RelativeTimeFormat(undefined, { numeric: 'auto' })
 
 /** The browser's time zone. */
 export const HERE = Intl.DateTimeFormat().resolvedOptions().timeZone
@@ -45,18 +45,9 @@ function utcText(at: string): string {
   return `${at.slice(0, 19).replace('T', ' ')} UTC`
 }
 
-const STEPS: readonly (readonly [Intl.RelativeTimeFormatUnit, number])[] = [
-  ['day', 86_400_000],
-  ['hour', 3_600_000],
-  ['minute', 60_000],
-  ['second', 1_000],
-]
-
 /** `in 3 hours`, `yesterday`. */
 export function fromNow(at: string): string {
-  const difference = Date.parse(at) - now()
-  const [unit, size] = STEPS.find(([, ms]) => Math.abs(difference) >= ms) ?? (['second', 1_000] as const)
-  return fromHere.format(Math.trunc(difference / size), unit)
+  return distanceText(Date.parse(at), now())
 }
 
 /** A time in the browser's time zone; a tooltip shows it in UTC. */

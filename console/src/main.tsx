@@ -23,7 +23,13 @@ const queries = new QueryClient({
 
 const root = document.getElementById('root')
 if (root === null) throw new Error('the page has no root')
-start()
+try {
+  start()
+} catch (error) {
+  // Browsers refuse the storage with an error where the person has blocked it.
+  root.textContent = `The console needs this browser’s storage, and may not use it: ${String(error)}`
+  throw error
+}
 createRoot(root).render(
   <QueryClientProvider client={queries}>
     <RouterProvider router={router} />

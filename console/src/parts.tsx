@@ -23,7 +23,7 @@ import { fieldName } from './field-name.ts'
 import { ClockTime } from './format.tsx'
 import { Notice } from './notice.ts'
 import { type CapMode, roleText } from './limits.ts'
-import { noteFailure } from './session.ts'
+import { noteFailure, useWaiting } from './session.ts'
 import { levelOf, shareText } from './share.ts'
 import type { Reading } from './whole-number.ts'
 
@@ -31,43 +31,94 @@ import type { Reading } from './whole-number.ts'
 
 /** The time for which an announcement is shown, in milliseconds. */
 const SHOWN_MS = 10_000
+const NOTHING = { text: '' }
 /** The last one; each is an object of its own, since the same text twice is two events. */
-let announced = { text: '' }
+let announced = NOTHING
+/** The last one that is shown no more. */
+let over = NOTHING
 const listeners = new Set<() => void>()
 
 /** Announces an event. */
 export function announce(text: string): void {
   // Screen readers read out only what changes.
   announced = { text: announced.text === text ? `${text}\u00a0` : text }
+  tellListeners()
+}
+
+function tellListeners(): void {
   for (const listener of listeners) listener()
 }
 
-/** The place of announcements; once on the page. */
-export function Announcements(): ReactNode {
-  const latest = useSyncExternalStore(
-    (listener) => {
-      listeners.add(listener)
-      return () => listeners.delete(listener)
-    },
-    () => announced,
+/** Shows an announcement no more, wherever it is; a later one stays. */
+function dismiss(one: typeof announced): void {
+  if (one !== announced) return
+  over = one
+  tellListeners()
+}
+
+/** How many dialogs are open. What is outside of them is inert: nobody hears it. */
+let dialogs = 0
+
+function onAnnouncement(listener: () => void): () => void {
+  listeners.add(listener)
+  return () => listeners.delete(listener)
+}
+
+/**
+ * The place of announcements: once on the page, and once in each dialog. That of the page is silent while a dialog is
+ * open. When it closes, the latest is told there again: the focus moves, which may have cut it short.
+ */
+export function Announcements({ inDialog = false }: { inDialog?: boolean }): ReactNode {
+  const latest = useSyncExternalStore(onAnnouncement, () =>
+    announced === over || (!inDialog && dialogs > 0) ? NOTHING : announced,
   )
-  // What was announced before a sign-in was for somebody else.
-  const [over, setOver] = useState(latest)
+  // What was announced before a sign-in was for somebody else; before a dialog, it has been told.
+  useLayoutEffect(() => dismiss(announced), [])
   useEffect(() => {
-    const timer = setTimeout(() => setOver(latest), SHOWN_MS)
+    const timer = setTimeout(() => dismiss(latest), SHOWN_MS)
     return () => clearTimeout(timer)
   }, [latest])
-  const shown = latest !== over
+  const shown = latest !== NOTHING
   return (
     <div className={shown ? 'toast' : 'toast over'}>
       <p className="announcement" role="status" aria-live="polite">
-        {shown ? latest.text : ''}
+        {latest.text}
       </p>
       {shown && (
-        <button type="button" className="quiet" aria-label="Dismiss the message" onClick={() => setOver(latest)}>
+        <button type="button" className="quiet" aria-label="Dismiss the message" onClick={() => dismiss(latest)}>
           <span aria-hidden="true">✕</span>
         </button>
       )}
+    </div>
+  )
+}
+
+function countDialogs(change: 1 | -1): void {
+  dialogs += change
+  tellListeners()
+}
+
+/** Shows that a request waits for its next attempt, and for how long. */
+export function WaitingNotice(): ReactNode {
+  const [first] = useWaiting()
+  const [seconds, setSeconds] = useState(0)
+  useEffect(() => {
+    if (first === undefined) return undefined
+    const look = (): void => setSeconds(Math.max(0, Math.ceil((first.until - performance.now()) / 1000)))
+    const timer = setInterval(look, 250)
+    return () => clearInterval(timer)
+  }, [first])
+  if (first === undefined) return null
+  return (
+    <div className="notice" data-waiting>
+      <p role="status">
+        <span aria-hidden="true">◔ </span>
+        {first.status === undefined ? 'No answer from the service.' : `The service is busy (${first.status}).`} Nothing
+        is lost; this is tried again by itself.
+      </p>
+      <p aria-hidden="true" className="muted">
+        in {seconds} s
+      </p>
     </div>
   )
 }
@@ -916,6 +967,7 @@ export function Dialog({
     const row = before?.closest('[data-row]')
     const element = dialog.current
     element?.showModal()
+    countDialogs(1)
     // The focus goes to the first control; for an action that cannot be undone, not to its button.
     const start = element?.querySelector<HTMLElement>(START)
     start?.focus()
@@ -923,6 +975,7 @@ export function Dialog({
     if (start instanceof HTMLInputElement) start.select()
     return () => {
       element?.close()
+      countDialogs(-1)
       const places = [before, row?.querySelector('a'), document.querySelector('main h1')]
       const place = places.find((one) => one instanceof HTMLElement && one.isConnected)
       if (place instanceof HTMLElement) place.focus()
@@ -948,6 +1001,8 @@ export function Dialog({
         )}
       </div>
       {children}
+      <WaitingNotice />
+      <Announcements inDialog />
     </dialog>
   )
 }

@@ -135,10 +135,15 @@ export async function renew(provider: Provider, { refreshToken = '', idToken }: 
     })
     renewed = grantOf(await oauth.processRefreshTokenResponse(server, client, response))
   } catch (error) {
-    if (error instanceof oauth.ResponseBodyError) return undefined
+    if (error instanceof oauth.ResponseBodyError && !isPassing(error)) return undefined
     throw error
   }
   return { ...renewed, refreshToken: renewed.refreshToken ?? refreshToken, idToken: renewed.idToken ?? idToken }
+}
+
+/** Does the provider refuse only for now? */
+function isPassing({ status, error }: { readonly status: number; readonly error: string }): boolean {
+  return status === 429 || status >= 500 || ['slow_down', 'temporarily_unavailable', 'server_error'].includes(error)
 }
 
 /**

@@ -87,4 +87,11 @@ describe('a typed integer', () => {
     expect(readIds('7 x 0 8')).toEqual({ ids: [7, 8], wrong: ['x', '0'] })
     expect(readIds(' ')).toEqual({ ids: [], wrong: [] })
   })
+
+  it('a list of ids has no number that may be one or several', () => {
+    expect(readIds('1,234\n5,678\n9')).toEqual({ ids: [9], wrong: ['1,234', '5,678'] })
+    expect(readIds('1,234, 5\n#5,678,\n')).toEqual({ ids: [5], wrong: ['1,234,', '#5,678,'] })
+    expect(readIds('1\u202f234')).toEqual({ ids: [], wrong: ['1\u202f234'] })
+    expect(readIds('1,23 7,1234 1, 234')).toEqual({ ids: [1, 23, 7, 1234, 234], wrong: [] })
+  })
 })

@@ -60,14 +60,22 @@ export function readId(text: string): Reading {
     : { mistake: 'a number from 1, in digits alone' }
 }
 
-/** Reads a pasted list of ids, each once; they stand on lines, or between commas, semicolons or spaces. */
+/** One number with separated groups of digits, or several numbers. */
+const UNCLEAR = /^,*#?[1-9]\d{0,2}(?:[,\u00a0\u2009\u202f]\d{3})+,*$/u
+
+/**
+ * Reads a pasted list of ids, each once; they stand on lines, or between commas, semicolons or spaces.
+ * @returns `wrong`: what is no id, or may be one or several, such as `1,234`
+ */
 export function readIds(text: string): { readonly ids: readonly number[]; readonly wrong: readonly string[] } {
   const ids = new Set<number>()
   const wrong: string[] = []
-  for (const part of text.split(/[\s,;]+/u)) {
-    const { value } = readId(part)
-    if (value !== undefined) ids.add(value)
-    else if (part !== '') wrong.push(part)
+  for (const word of text.split(/[ \t\r\n;]+/u)) {
+    for (const part of UNCLEAR.test(word) ? [word] : word.split(/[\s,]+/u)) {
+      const { value } = readId(part)
+      if (value !== undefined) ids.add(value)
+      else if (part !== '') wrong.push(part)
+    }
   }
   return { ids: [...ids], wrong }
 }

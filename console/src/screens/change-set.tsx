@@ -34,7 +34,9 @@ import {
   QuotaLink,
   Screen,
   Table,
+  useStillHere,
 } from '../parts.tsx'
+import { answered, refreshed } from '../refresh.ts'
 import { FRESH_MS } from '../renewal.ts'
 import { type ChangeSetSearch, SET_OUTCOMES } from '../search.ts'
 import { leftText, type Look, lookedAgain, secondsLeft } from '../time-left.ts'
@@ -186,6 +188,7 @@ function objectOf({ source, counts: { planned } }: ChangeSet): string {
 function Ready({ client, set }: { client: ChannelClient; set: ChangeSet }): ReactNode {
   const queries = useQueryClient()
   const navigate = useNavigate()
+  const here = useStillHere()
   const [asking, setAsking] = useState(false)
   const key = [client.name, 'change-set', set.id]
   const { counts, change, source } = set
@@ -198,11 +201,11 @@ function Ready({ client, set }: { client: ChannelClient; set: ChangeSet }): Reac
   }
   const applying = async (): Promise<void> => {
     try {
-      queries.setQueryData(key, await setsOf(client).apply(set))
+      await answered(queries, key, await setsOf(client).apply(set))
       forgetTyped()
       toHeading()
     } catch (error) {
-      await queries.invalidateQueries({ queryKey: key })
+      await refreshed(queries, key)
       throw error
     }
   }
@@ -213,6 +216,7 @@ function Ready({ client, set }: { client: ChannelClient; set: ChangeSet }): Reac
       announce(`Change set ${set.id} is dropped. Nothing was changed.`)
       if (own !== undefined) keepDraft(importDraft(client), { ...own, checked: undefined })
       void queries.invalidateQueries({ queryKey: [client.name, 'change-sets'] })
+      if (!here()) return
       await navigate(
         source === 'import'
           ? { to: '/$channel/import', params: { channel: client.name } }
@@ -366,9 +370,9 @@ function Undo({ client, set }: { client: ChannelClient; set: ChangeSet }): React
           act={async () => {
             const key = [client.name, 'change-set', set.id]
             try {
-              queries.setQueryData(key, await setsOf(client).revert(asked))
+              await answered(queries, key, await setsOf(client).revert(asked))
             } catch (error) {
-              await queries.invalidateQueries({ queryKey: key })
+              await refreshed(queries, key)
               throw error
             }
           }}

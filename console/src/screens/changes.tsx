@@ -33,6 +33,7 @@ import {
   Table,
   useTyped,
 } from '../parts.tsx'
+import { refreshed } from '../refresh.ts'
 import { isOfMembers, Moves } from './group-parts.tsx'
 import { Whose } from './quotas.tsx'
 import { ACTIONS, type ChangesSearch } from '../search.ts'
@@ -312,7 +313,7 @@ function Undoing({
   const title = `Undo the change of quota ${quotaId} by ${change.actor}?`
   const done = async (): Promise<void> => {
     announce('The change is undone.')
-    await queries.invalidateQueries({ queryKey: [client.name] })
+    await refreshed(queries, [client.name])
   }
   // The quota as first read: later reads must not change the open question.
   const [quota, setQuota] = useState<Quota | null>()

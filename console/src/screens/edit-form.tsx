@@ -5,6 +5,7 @@ import type { ChannelClient, Quota } from '../channel-client.ts'
 import { fieldName } from '../field-name.ts'
 import { LOCAL_TIME } from '../format.tsx'
 import { announce, Failure, Field, fieldErrors, isHalfTyped, NumberField, Panel, useStillHere } from '../parts.tsx'
+import { answered } from '../refresh.ts'
 import { exampleOf, type QuotaType, readThresholds, thresholdsText } from '../limits.ts'
 import {
   changedFields,
@@ -72,8 +73,8 @@ export function EditForm({
   const save = useMutation({
     mutationFn: async (sent: Draft) =>
       client.update(sent.base.id, settingsOf(sent.typed, changedFields(sent.typed, sent.base)), sent.base.version),
-    onSuccess: (saved, sent) => {
-      queries.setQueryData([client.name, 'quota', saved.id], saved)
+    onSuccess: async (saved, sent) => {
+      await answered(queries, [client.name, 'quota', saved.id], saved)
       const since = draftOf<Draft>(name)
       const left = since === undefined ? undefined : rebased(saved, since.typed, sent.typed)
       const done = left === undefined || changedFields(left.typed, left.base).length === 0
@@ -87,16 +88,18 @@ export function EditForm({
       const conflicts = isProblem(error, 'version_mismatch')
       if (!here()) announce(`Quota ${sent.base.id} is not saved. What you typed is kept on its page.`)
       if (!conflicts) return
-      const read = await Promise.all([
-        client.quota(sent.base.id),
-        client.changes({ quotaId: sent.base.id, pageSize: 1 }),
-      ]).catch(() => undefined)
+      const read = await Promise.all([client.quota(sent.base.id), client.changes({ quotaId: sent.base.id })]).catch(
+        () => undefined,
+      )
       // It is deleted, or cannot be read now: the refusal itself is shown.
       if (read === undefined) return
       const [now, { items }] = read
       const since = draftOf<Draft>(name)
       if (since === undefined) return
-      keepDraft(name, { ...since, theirs: { quota: now, actor: items[0]?.actor } })
+      keepDraft(name, {
+        ...since,
+        theirs: { quota: now, actor: items.find(({ action }) => action !== 'reset')?.actor },
+      })
       announce(`Somebody else has changed quota ${now.id} meanwhile. Nothing of yours is lost.`)
     },
   })

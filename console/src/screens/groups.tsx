@@ -6,6 +6,7 @@ import { type ChannelClient, type Group, type Member, newKey } from '../channel-
 import { amount, counted } from '../amount.ts'
 import { Time } from '../format.tsx'
 import { limitText } from '../limits.ts'
+import { Notice } from '../notice.ts'
 import {
   announce,
   BeyondEnd,
@@ -24,11 +25,13 @@ import {
   Screen,
   Table,
   UsageBar,
+  useStillHere,
   useTyped,
 } from '../parts.tsx'
+import { refreshed } from '../refresh.ts'
 import type { GroupSearch, GroupsSearch } from '../search.ts'
 import { limitOfQuota } from '../settings.ts'
-import { useDraft } from '../use-draft.ts'
+import { draftOf, useDraft } from '../use-draft.ts'
 import { readIds } from '../whole-number.ts'
 import { Difference } from './changes.tsx'
 import { ChainLimits, GroupName, GroupPicker, GroupTable, isOfMembers, Moves } from './group-parts.tsx'
@@ -149,7 +152,8 @@ function GroupForm({
   const queries = useQueryClient()
   const navigate = useNavigate()
   // Later reads must not make its version that of what another person has saved since.
-  const [draft, , setDraft, clear] = useDraft<Draft>(`${client.name}/groups/${group?.id ?? 'new'}`, () => ({
+  const named = `${client.name}/groups/${group?.id ?? 'new'}`
+  const [draft, , setDraft, clear] = useDraft<Draft>(named, () => ({
     base: group,
     name: group?.name ?? '',
     isDefault: group?.default ?? false,
@@ -158,6 +162,7 @@ function GroupForm({
   const keyOf = useKeys()
   const [error, setError] = useState<unknown>()
   const [tried, setTried] = useState(false)
+  const here = useStillHere()
   const known = useQuery({
     queryKey: [client.name, 'group', base?.parentId],
     queryFn: ({ signal }) => client.group(base?.parentId ?? 0, signal),
@@ -185,13 +190,23 @@ function GroupForm({
           base === undefined
             ? client.createGroup(settings, keyOf(settings))
             : client.updateGroup(base.id, settings, base.version)
-        ).catch((reason: unknown) => {
+        ).catch(async (reason: unknown) => {
           setError(reason)
-          throw reason
+          if (base === undefined || !isProblem(reason, 'version_mismatch')) throw reason
+          const theirs = await client.group(base.id).catch(() => {
+            throw reason
+          })
+          if (here()) setDraft(rebased(draftOf<Draft>(named) ?? draft, base, theirs))
+          throw new Notice(
+            'Somebody changed it meanwhile',
+            `${savedText(base, theirs)} What you have changed here stays, the rest is as they saved it.`,
+            'Look at it, then save it.',
+          )
         })
         announce(`Group ${saved.name} is saved.`)
-        await queries.invalidateQueries({ queryKey: [client.name] })
-        if (base === undefined) {
+        await refreshed(queries, [client.name])
+        // The person may have closed the form and gone on elsewhere.
+        if (base === undefined && here()) {
           const params = { channel: client.name, id: String(saved.id) }
           void navigate({ to: '/$channel/groups/$id', params, search: {} })
         }
@@ -226,6 +241,26 @@ function GroupForm({
       </label>
     </Confirm>
   )
+}
+
+/** The draft of a change of what somebody else has saved meanwhile. */
+function rebased(draft: Draft, base: Group, theirs: Group): Draft {
+  return {
+    ...draft,
+    base: theirs,
+    name: draft.name === base.name ? theirs.name : draft.name,
+    isDefault: draft.isDefault === base.default ? theirs.default : draft.isDefault,
+  }
+}
+
+/** What somebody else has saved of a group. */
+function savedText(base: Group, theirs: Group): string {
+  const parts = [
+    theirs.name === base.name ? '' : `Its name is “${theirs.name}” now.`,
+    theirs.default === base.default ? '' : `It is ${theirs.default ? '' : 'no longer '}the default group.`,
+    theirs.parentId === base.parentId ? '' : 'It is part of another group.',
+  ]
+  return parts.filter((part) => part !== '').join(' ')
 }
 
 /** Idempotency keys by what is sent: the same again takes effect once, and what has changed is another request. */
@@ -268,8 +303,10 @@ export function GroupScreen({
 function GroupActions({ client, group }: { client: ChannelClient; group: Group }): ReactNode {
   const queries = useQueryClient()
   const navigate = useNavigate()
-  const [asking, setAsking] = useState<'edit' | 'delete'>()
-  const close = (): void => setAsking(undefined)
+  const [editing, setEditing] = useState(false)
+  // As it was when the question was asked: a later read must not confirm what another person has saved since.
+  const [deleting, setDeleting] = useState<Group>()
+  const here = useStillHere()
   return (
     <>
       <Link
@@ -281,25 +318,26 @@ function GroupActions({ client, group }: { client: ChannelClient; group: Group }
         New quota
       </Link>
       <More>
-        <button type="button" onClick={() => setAsking('edit')}>
+        <button type="button" onClick={() => setEditing(true)}>
           Edit
         </button>
-        <button type="button" className="danger" onClick={() => setAsking('delete')}>
+        <button type="button" className="danger" onClick={() => setDeleting(group)}>
           Delete
         </button>
       </More>
-      {asking === 'edit' && <GroupForm client={client} group={group} onClose={close} />}
-      {asking === 'delete' && (
+      {editing && <GroupForm client={client} group={group} onClose={() => setEditing(false)} />}
+      {deleting !== undefined && (
         <Confirm
-          title={`Delete group ${group.name}?`}
+          title={`Delete group ${deleting.name}?`}
           verb="Delete"
           danger
-          onClose={close}
+          onClose={() => setDeleting(undefined)}
           act={async () => {
-            await client.deleteGroup(group.id, group.version)
-            announce(`Group ${group.name} is deleted.`)
-            await queries.invalidateQueries({ queryKey: [client.name] })
-            void navigate({ to: '/$channel/groups', params: { channel: client.name }, search: {} })
+            await client.deleteGroup(deleting.id, deleting.version)
+            announce(`Group ${deleting.name} is deleted.`)
+            // The person may have closed the dialog and gone on elsewhere.
+            if (here()) void navigate({ to: '/$channel/groups', params: { channel: client.name }, search: {} })
+            await refreshed(queries, [client.name])
           }}
         >
           <p>This is possible only while it has no members, no groups below it, and no quotas.</p>
@@ -516,7 +554,7 @@ function Members({
           act={async () => {
             await client.removeMember(group.id, removing.owner)
             announce(`${client.Owner} ${removing.owner} is no longer a member.`)
-            await queries.invalidateQueries({ queryKey: [client.name] })
+            await refreshed(queries, [client.name])
           }}
         >
           <p>
@@ -564,7 +602,7 @@ function AddMembers({
   const [text, , setText, clear] = useDraft(`${client.name}/groups/${group.id}/members`, () => '')
   const keyOf = useKeys()
   const { ids, wrong } = readIds(text)
-  const mistake = wrong.length > 0 ? `not a number: ${wrong.slice(0, 5).join(', ')}` : undefined
+  const mistake = wrong.length > 0 ? `not a number, or not clear which: ${wrong.slice(0, 5).join(' ')}` : undefined
   return (
     <Confirm
       title={`Add members to ${group.name}`}
@@ -584,13 +622,13 @@ function AddMembers({
           sum.unchanged += did.unchanged
         }
         announce(`${amount(sum.added)} added, ${amount(sum.moved)} moved, ${amount(sum.unchanged)} were there.`)
-        await queries.invalidateQueries({ queryKey: [client.name] })
+        await refreshed(queries, [client.name])
       }}
     >
       <Field
         label={`Numbers of ${client.owner}s`}
         error={text.trim() === '' ? undefined : mistake}
-        hint={`paste a list; ${counted(ids.length, 'number')} so far`}
+        hint={`paste a list, with blanks or lines between; ${counted(ids.length, 'number')} so far`}
       >
         {(ids) => <textarea {...ids} rows={6} value={text} onChange={(event) => setText(event.target.value)} />}
       </Field>

@@ -68,6 +68,8 @@ export function ImportScreen({ client }: { client: ChannelClient }): ReactNode {
     },
   })
   const checking = useRef(false)
+  /** The change set that the person has opened, maybe in another tab. */
+  const opened = useRef<number>(undefined)
   useEffect(() => {
     checking.current = check.isPending
   })
@@ -77,17 +79,24 @@ export function ImportScreen({ client }: { client: ChannelClient }): ReactNode {
       const left = draftOf<ImportDraft>(name)
       const id = left?.checked
       if (checking.current || id === undefined) return
-      if (router.state.location.pathname.endsWith(`/change-sets/${id}`)) return
+      if (opened.current === id || router.state.location.pathname.endsWith(`/change-sets/${id}`)) return
       drop(id)
       keepDraft(name, { ...left, checked: undefined, edited: undefined })
     },
     [drop, name, router],
   )
+  /** Imports this file, or without one the text, from now on. The old key belongs to what was sent before. */
+  const take = (taken: File | undefined): ImportDraft => {
+    const next = { ...draft, key: newKey() }
+    setFile(taken)
+    set(next)
+    return next
+  }
   const type = (text: string): void => {
     check.reset()
     if (text.length <= MAX_TYPED) set({ ...draft, text, key: newKey(), edited: true })
     else {
-      setFile(new File([text], 'pasted table'))
+      take(new File([text], 'pasted table'))
       announce('The table is long: it is taken as a file.')
     }
   }
@@ -136,7 +145,7 @@ export function ImportScreen({ client }: { client: ChannelClient }): ReactNode {
                 <bdi>{file.name}</bdi>
               </b>{' '}
               <span className="muted">{sizeText(file.size)}</span>{' '}
-              <button type="button" className="quiet" onClick={() => setFile(undefined)}>
+              <button type="button" className="quiet" onClick={() => take(undefined)}>
                 Take it away
               </button>
             </p>
@@ -150,8 +159,8 @@ export function ImportScreen({ client }: { client: ChannelClient }): ReactNode {
                 onChange={(event) => {
                   check.reset()
                   const [chosen] = event.target.files ?? []
-                  setFile(chosen)
-                  if (chosen !== undefined) check.mutate({ sent: { ...draft, key: newKey() }, of: chosen })
+                  const sent = take(chosen)
+                  if (chosen !== undefined) check.mutate({ sent, of: chosen })
                   // Lets the person choose the same file again after correcting it.
                   event.target.value = ''
                 }}
@@ -188,6 +197,9 @@ export function ImportScreen({ client }: { client: ChannelClient }): ReactNode {
           edited={draft.edited === true}
           text={file === undefined ? draft.text : undefined}
           field={field}
+          onOpen={() => {
+            opened.current = checked
+          }}
         />
       )}
     </Screen>
@@ -266,6 +278,7 @@ function Checked({
   edited,
   text,
   field,
+  onOpen,
 }: {
   client: ChannelClient
   id: number
@@ -273,6 +286,8 @@ function Checked({
   /** Undefined for a file. */
   text: string | undefined
   field: RefObject<HTMLTextAreaElement | null>
+  /** The link to the change set is pressed. */
+  onOpen: () => void
 }): ReactNode {
   const asked = useChangeSet(client, id)
   // The checked text, if it has not been edited since: otherwise line numbers may differ.
@@ -286,7 +301,7 @@ function Checked({
           ) : (
             <>
               {edited && <p className="notice">This is of what you checked last; you have typed since.</p>}
-              <Summary client={client} set={set} />
+              <Summary client={client} set={set} onOpen={onOpen} />
               {(set.state === 'failed' || set.counts.invalid + set.counts.conflict > 0) && (
                 <Mistakes client={client} set={set} text={checkedText} field={field} edited={edited} />
               )}
@@ -298,7 +313,15 @@ function Checked({
   )
 }
 
-function Summary({ client, set: { id, state, counts } }: { client: ChannelClient; set: ChangeSet }): ReactNode {
+function Summary({
+  client,
+  set: { id, state, counts },
+  onOpen,
+}: {
+  client: ChannelClient
+  set: ChangeSet
+  onOpen: () => void
+}): ReactNode {
   if (state === 'failed') return null
   const wrong = counts.invalid + counts.conflict
   return (
@@ -316,6 +339,10 @@ function Summary({ client, set: { id, state, counts } }: { client: ChannelClient
             to="/$channel/change-sets/$id"
             params={{ channel: client.name, id: String(id) }}
             search={{}}
+            onClick={onOpen}
+            // In another tab: by the middle button, or its menu.
+            onAuxClick={onOpen}
+            onContextMenu={onOpen}
           >
             {state === 'ready' && wrong > 0 ? `Go on with the other ${amount(counts.planned)}` : `Change set ${id}`}
           </Link>

@@ -5,6 +5,7 @@ import { amount, counted } from '../amount.ts'
 import { Time } from '../format.tsx'
 import { exampleOf, limitText } from '../limits.ts'
 import { announce, CapBadge, Confirm, Label, QuotaLink, UsageBar } from '../parts.tsx'
+import { refreshed } from '../refresh.ts'
 import { limitOfQuota } from '../settings.ts'
 import { GroupName } from './group-parts.tsx'
 import { countOf, observed } from './refusals.ts'
@@ -306,7 +307,7 @@ export function SwitchCap({ client, quota }: { client: ChannelClient; quota: Quo
             const cap = asked.cap === 'observe' ? 'enforce' : 'observe'
             await client.update(asked.id, { cap }, asked.version)
             announce(`Cap ${asked.id} ${cap === 'enforce' ? 'limits from now on' : 'only watches from now on'}.`)
-            await queries.invalidateQueries({ queryKey: [client.name] })
+            await refreshed(queries, [client.name])
           }}
         >
           <p>{exampleOf({ ...limitOfQuota(asked), cap: asked.cap === 'observe' ? 'enforce' : 'observe' })}</p>

@@ -21,6 +21,7 @@ import {
   Table,
   useTyped,
 } from '../parts.tsx'
+import { refreshed } from '../refresh.ts'
 import type { OperationsSearch } from '../search.ts'
 import { useDraft } from '../use-draft.ts'
 import { readWhole } from '../whole-number.ts'
@@ -245,7 +246,7 @@ function Actions({ client, operation }: { client: ChannelClient; operation: Oper
   const close = (): void => setAsking(undefined)
   const done = async (said: string): Promise<void> => {
     announce(said)
-    await queries.invalidateQueries({ queryKey: [client.name] })
+    await refreshed(queries, [client.name])
   }
   const field = (
     <NumberField

@@ -40,6 +40,7 @@ import {
   Screen,
   UsageBar,
 } from '../parts.tsx'
+import { refreshed } from '../refresh.ts'
 import { MAX_AMOUNT, readWhole } from '../whole-number.ts'
 
 const HOURS = 48
@@ -283,7 +284,7 @@ function Move({
         if (chosen === null) return
         await client.addMembers(chosen.id, [owner], `${key}-${chosen.id}`)
         announce(`${client.Owner} ${owner} is in ${chosen.name} now.`)
-        await queries.invalidateQueries({ queryKey: [client.name] })
+        await refreshed(queries, [client.name])
       }}
     >
       <GroupPicker client={client} legend="Into" chosen={chosen} onChoose={setChosen} />
@@ -534,7 +535,7 @@ function Holds({ client, owner }: { client: ChannelClient; owner: number }): Rea
           act={async () => {
             await client.release(releasing.id)
             announce('The hold is released.')
-            await queries.invalidateQueries({ queryKey: [client.name] })
+            await refreshed(queries, [client.name])
           }}
         >
           <p>

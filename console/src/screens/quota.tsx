@@ -34,6 +34,7 @@ import {
   Screen,
   UsageBar,
 } from '../parts.tsx'
+import { refreshed } from '../refresh.ts'
 import type { QuotaSearch } from '../search.ts'
 import { type Resets, nextResets } from '../resets.ts'
 import { limitOfQuota } from '../settings.ts'
@@ -214,7 +215,7 @@ function Overrides({ client, quota }: { client: ChannelClient; quota: Quota }): 
       client.update(quota.id, { overrides: own.filter((name) => !names.includes(name)) }, quota.version),
     onSuccess: async () => {
       announce('It follows again.')
-      await queries.invalidateQueries({ queryKey: [client.name] })
+      await refreshed(queries, [client.name])
     },
   })
   if (own.length === 0) return <p className="muted">All its settings follow those of #{quota.follows}.</p>
@@ -346,7 +347,7 @@ function Actions({ client, quota }: { client: ChannelClient; quota: Quota }): Re
   const close = (): void => setAsking(undefined)
   const done = async (text: string): Promise<void> => {
     announce(text)
-    await queries.invalidateQueries({ queryKey: [client.name] })
+    await refreshed(queries, [client.name])
   }
   const { id } = quota
   const idle = quota.cap === null ? 'pays for nothing' : 'bounds nothing'
@@ -429,8 +430,8 @@ function Actions({ client, quota }: { client: ChannelClient; quota: Quota }): Re
             await client.delete(id, asking.version)
             announce(`Quota ${id} is deleted. It can be restored on this page.`)
             // The cached record must not stay on the screen.
-            await queries.resetQueries({ queryKey: [client.name, 'quota', id] })
-            await queries.invalidateQueries({ queryKey: [client.name] })
+            void queries.resetQueries({ queryKey: [client.name, 'quota', id] })
+            await refreshed(queries, [client.name])
           }}
         >
           <p>
@@ -454,7 +455,7 @@ function GoneQuota({ client, id, error }: { client: ChannelClient; id: number; e
     mutationFn: () => client.restore(id),
     onSuccess: async () => {
       announce(`Quota ${id} is restored.`)
-      await queries.invalidateQueries({ queryKey: [client.name] })
+      await refreshed(queries, [client.name])
     },
   })
   const was = asked.data !== undefined && asked.data.items.length > 0

@@ -26,6 +26,7 @@ import {
   UsageBar,
   useTyped,
 } from '../parts.tsx'
+import { refreshed } from '../refresh.ts'
 import { CAP_FILTERS, MAX_CHOSEN, STATUSES, type QuotasSearch } from '../search.ts'
 import { readId } from '../whole-number.ts'
 
@@ -171,7 +172,7 @@ export function QuotasScreen({ client, search }: { client: ChannelClient; search
     mutationFn: (id: number) => client.restore(id),
     onSuccess: async ({ id }) => {
       announce(`Quota ${id} is restored.`)
-      await queries.invalidateQueries({ queryKey: [client.name] })
+      await refreshed(queries, [client.name])
     },
   })
   const [chosen, setChosen] = useState<ReadonlySet<number>>(new Set())

@@ -1,5 +1,5 @@
 import { useMutation } from '@tanstack/react-query'
-import { type SubmitEvent, type ReactNode, useState } from 'react'
+import { type SubmitEvent, type ReactNode, useEffect, useRef, useState } from 'react'
 import { type ChannelClient } from '../channel-client.ts'
 import { Time } from '../format.tsx'
 import { announce, Confirm, Copied, Dialog, Failure, Field } from '../parts.tsx'
@@ -33,6 +33,12 @@ export function SendLink({
     event.preventDefault()
     if (!made.isPending) made.mutate()
   }
+  const link = useRef<HTMLParagraphElement>(null)
+  const isMade = made.data !== undefined
+  // The button that had the focus is gone.
+  useEffect(() => {
+    if (isMade) link.current?.querySelector('button')?.focus()
+  }, [isMade])
   const name = `${client.owner} ${owner}`
   if (revoking) {
     return (
@@ -68,7 +74,7 @@ export function SendLink({
           </Field>
         ) : (
           <>
-            <p>
+            <p ref={link}>
               <Copied what="link" text={made.data.url} named={false} />
             </p>
             <p className="muted">

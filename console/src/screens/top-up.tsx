@@ -60,7 +60,8 @@ export function TopUp({
   // The running cycle may be known only later.
   const until = draft.until === 'cycle' && cycle === undefined ? 'month' : draft.until
   const chosen = { cycle: cycle?.cycleResetAt ?? null, month: monthEnd(), other: fromLocalInput(draft.other) }[until]
-  const end = draft.end != null && Date.parse(draft.end) > now() ? draft.end : chosen
+  const isPast = draft.end != null && Date.parse(draft.end) <= now()
+  const end = isPast ? chosen : (draft.end ?? chosen)
   const here = useStillHere()
   const form = useRef<HTMLFormElement>(null)
   const [tried, setTried] = useState(false)
@@ -99,9 +100,10 @@ export function TopUp({
     if (units.value === undefined || end === null)
       requestAnimationFrame(() => form.current?.querySelector<HTMLElement>('[aria-invalid="true"]')?.focus())
     else if (!save.isPending) {
-      // A further attempt sends the same, whatever is missing or known by then.
-      setDraft({ ...draft, total: filled, until, end })
-      save.mutate({ total: units.value, sent: draft })
+      // A further attempt sends the same, whatever is missing or known by then; until that end has passed.
+      const sent = { ...draft, total: filled, until, end, ...(isPast ? { key: newKey() } : {}) }
+      setDraft(sent)
+      save.mutate({ total: units.value, sent })
     }
   }
   // A changed request needs a new key: the old key belongs to the old request.

@@ -4,6 +4,7 @@ import { type ReactNode, useState } from 'react'
 import { amount, counted } from '../amount.ts'
 import { fromLocalInput, HERE, LOCAL_TIME, now, Time, timeMistake, toLocalInput } from '../format.tsx'
 import { announce, Badge, Confirm, Copied, Failure, Field, Loaded, Screen, Table } from '../parts.tsx'
+import { refreshed } from '../refresh.ts'
 import { client } from '../session.ts'
 
 /* Endpoints that are told of events: their state, and the actions of an administrator. */
@@ -138,7 +139,7 @@ function Deeds({ hook: { name, state } }: { hook: WebhookEndpoint }): ReactNode 
   const close = (): void => setAsking(undefined)
   const done = async (said: string): Promise<void> => {
     announce(said)
-    await queries.invalidateQueries({ queryKey: KEY })
+    await refreshed(queries, KEY)
   }
   const test = useMutation({
     mutationFn: async () => endpoints.test(name),
