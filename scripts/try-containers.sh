@@ -78,7 +78,7 @@ for user in '' '12345:0'; do
   [ "$(state quota-trial)" = 'exited 0' ]
   # shellcheck disable=SC2086
   docker run -i --rm $network --volumes-from quota-trial --user "$(docker inspect -f '{{.Config.User}}' quota-trial)" quota-service \
-    sh -c 'rm -f data/quota.db-wal data/quota.db-shm && cat > data/quota.db' <"$scratch/copy.db"
+    sh -c 'b=data/before-$(date +%s) && mkdir "$b" && mv data/quota.db* "$b" && cat > data/quota.db' <"$scratch/copy.db"
   docker start quota-trial >/dev/null
   ready
   [ "$(used)" = 10 ]
