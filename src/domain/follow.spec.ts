@@ -5,7 +5,14 @@ import { countIn } from './cap.js'
 import { CYCLE_UNITS } from './cycle.js'
 import { editCount, follow, isFollowed, shownId, shownOverrides, unbornCounts } from './follow.js'
 import { beginCount, type QuotaState, type QuotaType, remaining, roll, type Status, statusAt } from './quota.js'
-import { applyPatch, changedPart, newQuota, type NewSettings, type SettingName, type SettingsPatch } from './settings.js'
+import {
+  applyPatch,
+  changedPart,
+  newQuota,
+  type NewSettings,
+  type SettingName,
+  type SettingsPatch,
+} from './settings.js'
 
 const HOUR = 3_600_000
 const DAY = 24 * HOUR
