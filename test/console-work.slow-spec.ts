@@ -427,9 +427,9 @@ describe('an answer that comes late', () => {
   })
 
   it('is done once it is done, also while the page cannot be read again', async () => {
-    await service.quota(222)
-    const consumed = { account_id: 222, amount: 20 }
-    const { id } = await service.call('mailer', 'POST', `${USAGE}/consume`, consumed, 'refunded-222')
+    await service.quota(246)
+    const consumed = { account_id: 246, amount: 20 }
+    const { id } = await service.call('mailer', 'POST', `${USAGE}/consume`, consumed, 'refunded-246')
     const page = await open(`/mail/operations/${id}`)
     await button(page, 'Refund').click()
     await field(page, 'Amount').fill('15')
@@ -662,6 +662,7 @@ describe('what is printed and looked at', () => {
     // The message would disappear by itself as well.
     await page.clock.pauseAt(await page.evaluate<number>('Date.now() + 60_000'))
     await confirm.click()
+    await page.getByRole('dialog').waitFor({ state: 'detached' })
     const message = told(page, `Quota ${id} is disabled.`)
     await message.waitFor()
     const box = await message.boundingBox()
