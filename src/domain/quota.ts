@@ -38,7 +38,7 @@ export const MAX_AMOUNT = 1_000_000_000_000
 /** The maximum number of an owner's live quotas: neither deleted nor expired (contract, §2). */
 export const MAX_LIVE_QUOTAS = 200
 
-/** The maximum number of quotas that a `quota_exceeded` names (contract, §8). */
+/** The maximum number of quotas that a `quota_exceeded` names (docs/use/integrating.md). */
 export const MAX_QUOTAS_SHOWN = 20
 
 /**

@@ -37,10 +37,10 @@ export interface Host {
 }
 
 /**
- * The orderly shutdown (contract, §6). At the first signal, the service is *draining*: it is not ready, new requests
- * get 503, requests in progress finish. After SHUTDOWN_DELAY_SECONDS, within which balancers notice (no delay after
- * SIGINT, which comes from a terminal), the socket closes. After the last answer, the application closes, so that the
- * ledger finishes before the database closes, and the process exits with 0. Work that has not ended by
+ * The orderly shutdown (docs/run/operations.md). At the first signal, the service is *draining*: it is not ready, new
+ * requests get 503, requests in progress finish. After SHUTDOWN_DELAY_SECONDS, within which balancers notice (no delay
+ * after SIGINT, which comes from a terminal), the socket closes. After the last answer, the application closes, so that
+ * the ledger finishes before the database closes, and the process exits with 0. Work that has not ended by
  * SHUTDOWN_GRACE_SECONDS after the signal is aborted and the process exits with 1, as after a second signal.
  */
 @Injectable()

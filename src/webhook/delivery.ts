@@ -35,7 +35,7 @@ const EVERY_MS = 1_000
 const LEASE_MS = 10_000
 /** The maximum number of concurrent attempts at one endpoint. */
 const CONCURRENCY = 16
-/** After this many failed attempts in a row, only the oldest event is tried, until one is received (contract, §10). */
+/** After this many failed attempts in a row, only the oldest is tried, until one is received (docs/webhooks.md). */
 const MAX_FAILURES_IN_ROW = 20
 /** The maximum wait of a write for its turn, in milliseconds. */
 const TURN_WITHIN_MS = 6_000
@@ -45,7 +45,7 @@ const QUEUE_STEP = 500
 const READ_AHEAD = 64
 /** Events are removed after 31 days: waiting ones are given up a little earlier, in milliseconds. */
 const KEPT_MS = 31 * 86_400_000 - 3_600_000
-/** A digest is complete so long after its period: by then, every event has its place in the feed (contract, §10). */
+/** A digest is complete so long after its period: by then, every event has its place in the feed (docs/webhooks.md). */
 const COMPLETE_AFTER_MS = 5_000
 /** The minimum time between two turns, unless due deliveries wait for the next one, in milliseconds. */
 const TOGETHER_MS = 250

@@ -1,6 +1,6 @@
 /**
- * The pauses between the failed attempts of one event, in milliseconds; after the last one it is given up (contract,
- * §10).
+ * The pauses between the failed attempts of one event, in milliseconds; after the last one it is given up
+ * (docs/webhooks.md).
  */
 const PAUSES_MS = [
   5_000,

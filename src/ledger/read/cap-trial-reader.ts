@@ -39,7 +39,7 @@ export interface CapTrialView {
 
 /** What bounds a trial. */
 export interface TrialBounds {
-  /** The maximum number of operations (contract, §15). */
+  /** The maximum number of operations (contract, §9). */
   readonly operations: number
   /** The maximum number of members whose operations are read. */
   readonly members: number
@@ -87,7 +87,7 @@ interface Question {
 }
 
 /**
- * Tries a cap on what an owner, or the members of a group together, did in the last days (contract, §15). It reads
+ * Tries a cap on what an owner, or the members of a group together, did in the last days (contract, §9). It reads
  * operations in pieces, each in the principal's turn, and passes them on in the order of their acts, so its memory does
  * not grow with the period, but only with the number of settlements long after their operations.
  */
