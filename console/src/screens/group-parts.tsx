@@ -93,6 +93,7 @@ export function GroupPicker({
   client,
   legend,
   chosen,
+  except,
   onChoose,
   none,
   error,
@@ -100,6 +101,8 @@ export function GroupPicker({
   client: ChannelClient
   legend: string
   chosen: Group | null
+  /** The group that is none of the choices. */
+  except?: number | undefined
   onChoose: (group: Group | null) => void
   none?: string
   error?: string | undefined
@@ -110,7 +113,7 @@ export function GroupPicker({
     queryKey: [client.name, 'groups', filter],
     queryFn: ({ signal }) => client.groups(filter, signal),
   })
-  const others = (found.data?.items ?? []).filter(({ id }) => id !== chosen?.id)
+  const others = (found.data?.items ?? []).filter(({ id }) => id !== chosen?.id && id !== except)
   const choices = [...(none === undefined ? [] : [null]), ...(chosen === null ? [] : [chosen]), ...others]
   return (
     <fieldset>

@@ -226,6 +226,7 @@ function GroupForm({
         legend="Part of"
         none="no other group"
         chosen={chosen}
+        except={base?.id}
         onChoose={(choice) => setDraft({ ...draft, parent: choice })}
         error={refused['parentId']}
       />
