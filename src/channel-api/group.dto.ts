@@ -1,3 +1,4 @@
+import { ApiHideProperty } from '@nestjs/swagger'
 import type { FieldError } from '../common/service-error.js'
 import {
   FlagField,
@@ -35,6 +36,10 @@ export class CreateGroupDto {
   /** Makes it the group of every owner of the channel that is in none. There is at most one. */
   @FlagField({ optional: true, default: false, example: false })
   default?: boolean
+
+  /** The mistakes of the body alone; the parent may have another (contract, §7). */
+  @ApiHideProperty()
+  errors: readonly FieldError[] | undefined = undefined
 }
 
 /** The settings of a group that change; absent ones stay. Other members of the record are accepted and ignored. */
@@ -63,6 +68,10 @@ export class UpdateGroupDto {
 
   @IgnoredField()
   updated_at?: unknown
+
+  /** The mistakes of the body alone; the parent may have another (contract, §7). */
+  @ApiHideProperty()
+  errors: readonly FieldError[] | undefined = undefined
 
   /** Requires at least one setting. */
   violations(): FieldError[] {

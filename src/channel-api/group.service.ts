@@ -1,3 +1,5 @@
+import { validationFailed } from '../common/service-error.js'
+import { firstOfEach } from '../http/dto.js'
 import { DEFAULT_PAGE_SIZE } from '../http/field.decorator.js'
 import { pagingOf, type PageQuery } from '../http/page.dto.js'
 import type { CapTrialReader, CapTrialView } from '../ledger/read/cap-trial-reader.js'
@@ -36,6 +38,7 @@ export class GroupService<Q extends QuotaRow> {
 
   /** Creates a group. @param key makes a retry return the first answer */
   async create(caller: Caller, dto: CreateGroupDto, key: string | undefined): Promise<Outcome> {
+    await this.refuseMistakes(caller, undefined, dto)
     return this.ledger.changeGroup(caller, 'create', null, { patch: groupPatchOf(dto), key: key ?? null })
   }
 
@@ -51,7 +54,18 @@ export class GroupService<Q extends QuotaRow> {
 
   /** Changes settings. */
   async update(caller: Caller, id: number, dto: UpdateGroupDto): Promise<Outcome> {
+    await this.refuseMistakes(caller, id, dto)
     return this.ledger.changeGroup(caller, 'update', id, { patch: groupPatchOf(dto), version: dto.version })
+  }
+
+  /** Errors of the body and that of the parent are reported together. */
+  private async refuseMistakes(
+    { id: principalId }: Caller,
+    id: number | undefined,
+    { errors, parent_id: parentId }: CreateGroupDto | UpdateGroupDto,
+  ): Promise<void> {
+    if (errors !== undefined)
+      throw validationFailed(firstOfEach(await this.reader.violationsBy(principalId, id, parentId, errors)))
   }
 
   /** Soft-deletes. */

@@ -77,6 +77,17 @@ export function groupContract(api: ChannelApi, app: () => TestApp): void {
         'name',
         'default',
       ])
+      // Also what only the groups tell.
+      const third = await made({ parent_id: (await made({ parent_id: id })).id })
+      for (const answer of [
+        await create({ name: '', parent_id: third.id, default: 'x' }),
+        await app().put(path(id), { name: '', parent_id: third.id, default: 'x' }),
+      ])
+        expect(Object.keys(brokenFields(answer)).sort()).toEqual(['default', 'name', 'parent_id'])
+      for (const other of [ABSENT, id])
+        expect(Object.keys(brokenFields(await app().put(path(other), { name: '', parent_id: ABSENT })))).toEqual([
+          'name',
+        ])
       expect(Object.keys(brokenFields(await app().get(`${groups}?status=active`)))).toEqual(['status'])
       expect(await read(path(id))).toMatchObject({ name, version: 1 })
     })

@@ -2,6 +2,7 @@ import type { DataSource } from 'typeorm'
 import { instantFromStore } from '../../database/column.js'
 import type { TransactionRunner } from '../../database/transaction-runner.js'
 import { formatInstant } from '../../common/instant.js'
+import type { FieldError } from '../../common/service-error.js'
 import type { Channel } from '../rows/channel.js'
 import type { QuotaRow } from '../rows/quota.entity.js'
 import { changeView, type ChangeView, groupView, type GroupView } from '../store/answers.js'
@@ -48,6 +49,26 @@ export class GroupReader<Q extends QuotaRow> {
     const group = await reads.read(async (transaction) => this.groups.group(transaction, id))
     if (group === undefined || group.deletedAt !== null) throw groupNotFound(id)
     return groupView(group)
+  }
+
+  /**
+   * The mistakes of a body with that of its parent, which only the groups tell (contract, §7).
+   * @param id undefined for a new group
+   */
+  async violationsBy(
+    principalId: string,
+    id: number | undefined,
+    parentId: number | null | undefined,
+    mistakes: readonly FieldError[],
+  ): Promise<readonly FieldError[]> {
+    if (parentId == null) return mistakes
+    const message = await this.transactions.readsOf(principalId).read(async (transaction) => {
+      const group = id === undefined ? undefined : await this.groups.group(transaction, id)
+      const isGone = id !== undefined && (group === undefined || group.deletedAt !== null)
+      if (isGone || group?.parentId === parentId) return undefined
+      return this.groups.parentMistake(transaction, id, parentId)
+    })
+    return message === undefined ? mistakes : [...mistakes, { field: 'parent_id', message }]
   }
 
   /** A live group and those above it, nearest first. @throws ServiceError group_not_found */

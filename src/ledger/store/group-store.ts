@@ -1,5 +1,6 @@
 import { chunks, type Dialect, placeholders, type Scalar } from '../../database/row-codec.js'
 import type { Transaction } from '../../database/transaction-runner.js'
+import { MAX_LEVELS } from '../../domain/chain.js'
 import { storedForSearch } from '../../domain/label.js'
 import { SETTING_COLUMNS } from '../../domain/settings.js'
 import { roll, statusAt } from '../../domain/quota.js'
@@ -181,6 +182,22 @@ export class GroupStore<Q extends QuotaRow> {
       chains.set(ownerId, chain)
     }
     return chains
+  }
+
+  /**
+   * What is wrong with a live group as a parent: a chain through it has no circle, and at most MAX_LEVELS groups, from
+   * its root down to the lowest group below.
+   * @param groupId undefined for a new group
+   */
+  async parentMistake(
+    transaction: Transaction,
+    groupId: number | undefined,
+    parentId: number,
+  ): Promise<string | undefined> {
+    const above = await this.chainOf(transaction, parentId)
+    if (groupId !== undefined && above.includes(groupId)) return 'is the group itself or below it'
+    const height = groupId === undefined ? 1 : await this.heightOf(transaction, groupId)
+    return above.length + height > MAX_LEVELS ? `would make a chain of more than ${MAX_LEVELS} groups` : undefined
   }
 
   /** The number of levels of live groups from this one down. */

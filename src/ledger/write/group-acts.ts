@@ -1,6 +1,5 @@
 import { ServiceError, validationFailed } from '../../common/service-error.js'
 import type { Transaction } from '../../database/transaction-runner.js'
-import { MAX_LEVELS } from '../../domain/chain.js'
 import { storedForSearch } from '../../domain/label.js'
 import { formatInstant } from '../../common/instant.js'
 import type { ChangeAction } from '../rows/change.entity.js'
@@ -180,18 +179,12 @@ export class GroupActs<Q extends QuotaRow> {
     if (parent === undefined || parent.deletedAt !== null) throw groupNotFound(parentId)
   }
 
-  /**
-   * Checks that the chain through a parent has no circle and at most MAX_LEVELS groups, from its root down to the
-   * lowest group below.
-   * @param group undefined for a new group
-   */
+  /** @param group undefined for a new group */
   private async checkParent(group: Group | undefined, parentId: number | null): Promise<void> {
     await this.liveParent(parentId)
     if (parentId === null) return
-    const above = await this.store.chainOf(this.transaction, parentId)
-    if (group !== undefined && above.includes(group.id)) throw wrongParent('is the group itself or below it')
-    const height = group === undefined ? 1 : await this.store.heightOf(this.transaction, group.id)
-    if (above.length + height > MAX_LEVELS) throw wrongParent(`would make a chain of more than ${MAX_LEVELS} groups`)
+    const message = await this.store.parentMistake(this.transaction, group?.id, parentId)
+    if (message !== undefined) throw validationFailed([{ field: 'parent_id', message }])
   }
 
   private async checkName({ liveName, name }: Pick<Group, 'liveName' | 'name'>): Promise<void> {
@@ -263,8 +256,4 @@ function differing(before: Settings, after: Settings): [Partial<Settings>, Parti
   const names = (Object.keys(before) as (keyof Settings)[]).filter((name) => before[name] !== after[name])
   const pick = (from: Settings): Partial<Settings> => Object.fromEntries(names.map((name) => [name, from[name]]))
   return [pick(before), pick(after)]
-}
-
-function wrongParent(why: string): ServiceError {
-  return validationFailed([{ field: 'parent_id', message: why }])
 }
