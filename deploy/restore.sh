@@ -4,10 +4,12 @@
 #   sh deploy/restore.sh DUMP DATABASE CLIENT [ARGUMENT...]
 #
 # DUMP is what mariadb-dump or mysqldump wrote, DATABASE the name that DATABASE_URL has, and CLIENT a command that reads SQL, as one who may make databases:
-# mariadb, mysql, docker compose exec -T database ..., and as root where another account made the views of the dump. It is started several times, so it must not ask for a password.
+# mariadb, mysql, docker compose exec -T database ..., and as root where another account made the views of the dump. It is started several times, so it
+# must not ask for a password.
 #
-# Every instance is to be stopped: whoever has written a heartbeat within the last minute prevents it. The dump is loaded into DATABASE_restored; only when it is there as a whole do its tables take the place of those of
-# DATABASE, in one statement, and those go to DATABASE_before. Whatever fails before that leaves DATABASE as it is. No table is dropped.
+# Every instance is to be stopped: whoever has written a heartbeat within the last minute prevents it. The dump is loaded into DATABASE_restored; only
+# when it is there as a whole do its tables take the place of those of DATABASE, in one statement, and those go to DATABASE_before. Whatever fails before
+# that leaves DATABASE as it is. No table is dropped.
 set -eu
 
 die() {

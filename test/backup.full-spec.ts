@@ -335,6 +335,11 @@ onEveryServer('a dump of a server', (kind) => {
       for (const sql of undo) await query(sql)
       expect([name, await databases()]).toEqual([name, [database]])
     }
+    // The service goes on afterwards, and what it wrote is there.
+    await started()
+    expect(await summary()).toMatchObject({ used: 5 })
+    expect((await consume('first')).status).toBe(200)
+    await stopped()
     // The last one's remains are no obstacle, once they are removed as it says.
     expect(await restore('quota.sql')).toMatchObject({ code: 0, stderr: '' })
     const again = await restore('quota.sql')

@@ -194,8 +194,10 @@ export class AccountFile implements Accounts {
   private reject({ message, code }: NodeJS.ErrnoException): void {
     this.isStale = true
     // What could not be read may be good, and is tried again. Mistakes stay until the file changes.
-    if (code !== undefined) this.decided = undefined
-    if (code !== undefined && message === this.told) return
+    if (code !== undefined) {
+      this.decided = undefined
+      if (message === this.told) return
+    }
     this.told = message
     this.log.error({ file: this.path, error: message }, 'the last good accounts stay in force')
   }
