@@ -1,6 +1,7 @@
 import { describe, expect, it } from '@jest/globals'
 import fc from 'fast-check'
 import { metOften } from '../../test/support/fast-check.js'
+import { quotaState } from '../../test/support/quota-state.js'
 import { refillsAt } from '../../test/support/refills.js'
 import type { Instant } from '../common/instant.js'
 import { available, type CapCount, countIn, refusingCaps, isCap, payable, settleIn, wouldRefuse } from './cap.js'
@@ -15,38 +16,8 @@ const MINUTE = 60_000
 const HOUR = 60 * MINUTE
 const NOW = Date.parse('2026-11-21T12:00:00Z')
 
-const quota = (given: Partial<QuotaState>): QuotaState => ({
-  id: 1,
-  quotaType: 1,
-  total: 10,
-  used: 0,
-  reserved: 0,
-  state: 'active',
-  expireAt: null,
-  cycleUnit: null,
-  cycleTimeZone: null,
-  cycleAnchorAt: null,
-  cycleEndsAt: null,
-  cap: null,
-  windowSeconds: null,
-  passed: null,
-  window: null,
-  groupId: null,
-  per: null,
-  follows: null,
-  overrides: null,
-  countBeganAt: null,
-  cycleSeq: 0,
-  holdDueAt: null,
-  label: null,
-  thresholds: null,
-  createdAt: 0,
-  deletedAt: null,
-  ...given,
-})
-
 const rolling = (given: Partial<QuotaState>): QuotaState =>
-  quota({ quotaType: 3, cap: 'enforce', windowSeconds: 60, window: EMPTY_WINDOW, ...given })
+  quotaState({ quotaType: 3, cap: 'enforce', windowSeconds: 60, window: EMPTY_WINDOW, ...given })
 
 /** Cyclic from an instant on. */
 const cyclic = (unit: CycleUnit, timeZone: string, first: Instant): Partial<QuotaState> => ({
@@ -340,10 +311,10 @@ const anyOwner = fc
       ...caps.map(({ cap, unit, seconds, zone, first, end, total }, n) => {
         const common = { id: n + 1, cap, total, expireAt: end === null ? null : start + end }
         if (unit === 'window') return rolling({ ...common, windowSeconds: seconds })
-        return quota({ ...common, ...(unit === null ? {} : cyclic(unit, zone, start + first)) })
+        return quotaState({ ...common, ...(unit === null ? {} : cyclic(unit, zone, start + first)) })
       }),
       ...payers.map(({ unit, zone, first, end, total }, n) =>
-        quota({
+        quotaState({
           id: 10 + n,
           total,
           expireAt: end === null ? null : start + end,
@@ -457,7 +428,7 @@ describe('a rolling cap', () => {
         fc.array(anyCall, { minLength: 20, maxLength: 60 }),
         (seconds, total, start, calls) => {
           const cap = rolling({ id: 1, windowSeconds: seconds, total })
-          const books = new Books([cap, quota({ id: 2, total: 1_000_000 })], NOW + start)
+          const books = new Books([cap, quotaState({ id: 2, total: 1_000_000 })], NOW + start)
           const { operations } = books
           const whole = seconds * 1000
           const keptOf = (one: Operation): number =>
@@ -580,8 +551,8 @@ describe('a rolling cap', () => {
 
 describe('a cap of any type', () => {
   it('in mode observe counts beyond its total, refuses nothing and stops at the largest exact number', () => {
-    for (const cap of [quota({ cap: 'observe', total: 5 }), rolling({ cap: 'observe', total: 5 })]) {
-      const limits = { payers: [quota({ id: 2, total: 100 })], caps: [cap] }
+    for (const cap of [quotaState({ cap: 'observe', total: 5 }), rolling({ cap: 'observe', total: 5 })]) {
+      const limits = { payers: [quotaState({ id: 2, total: 100 })], caps: [cap] }
       expect(wouldRefuse([cap], 5)).toEqual([])
       expect(wouldRefuse([cap], 6)).toEqual([cap])
       countIn(cap, NOW, { used: 60 })
@@ -593,7 +564,7 @@ describe('a cap of any type', () => {
   })
 
   it('pays nothing', () => {
-    const caps = [quota({ cap: 'enforce', total: 50 })]
+    const caps = [quotaState({ cap: 'enforce', total: 50 })]
     expect(available({ payers: [], caps })).toBe(0)
     expect(payable([])).toBe(0)
     expect(new Refills([], [], [{ ...caps[0]!, ...cyclic('hour', 'UTC', NOW + HOUR), used: 50 }]).at(1)).toBeNull()
@@ -601,13 +572,13 @@ describe('a cap of any type', () => {
 
   it('is separated from payers, in order of ids, if it is active', () => {
     const quotas = [
-      quota({ id: 4, cap: 'enforce' }),
-      quota({ id: 3 }),
-      quota({ id: 2, cap: 'observe' }),
-      quota({ id: 1, cap: 'enforce', state: 'disabled' }),
-      quota({ id: 5, cap: 'enforce', deletedAt: NOW }),
-      quota({ id: 6, cap: 'enforce', expireAt: NOW }),
-      quota({ id: 7, state: 'disabled' }),
+      quotaState({ id: 4, cap: 'enforce' }),
+      quotaState({ id: 3 }),
+      quotaState({ id: 2, cap: 'observe' }),
+      quotaState({ id: 1, cap: 'enforce', state: 'disabled' }),
+      quotaState({ id: 5, cap: 'enforce', deletedAt: NOW }),
+      quotaState({ id: 6, cap: 'enforce', expireAt: NOW }),
+      quotaState({ id: 7, state: 'disabled' }),
     ]
     const { payers, caps } = inForce([quotas], NOW)
     expect(payers.map(({ id }) => id)).toEqual([3])
@@ -616,7 +587,7 @@ describe('a cap of any type', () => {
   })
 
   it('returns no more units after a new count has begun', () => {
-    const cap = quota({ cap: 'enforce', ...cyclic('hour', 'UTC', NOW + HOUR) })
+    const cap = quotaState({ cap: 'enforce', ...cyclic('hour', 'UTC', NOW + HOUR) })
     const count = countIn(cap, NOW, { reserved: 7 })
     expect(settleIn(cap, count, NOW, { reserved: 0 })).toBe(true)
     roll(cap, NOW + HOUR)
@@ -635,8 +606,8 @@ describe('refills_at of payers and caps', () => {
   })
 
   it('is the first instant at which both admit the amount', () => {
-    const payer = quota({ id: 1, used: 10, ...cyclic('hour', 'UTC', NOW + HOUR) })
-    const cap = quota({ id: 2, cap: 'enforce', used: 10, ...cyclic('hour', 'UTC', NOW + 90 * MINUTE) })
+    const payer = quotaState({ id: 1, used: 10, ...cyclic('hour', 'UTC', NOW + HOUR) })
+    const cap = quotaState({ id: 2, cap: 'enforce', used: 10, ...cyclic('hour', 'UTC', NOW + 90 * MINUTE) })
     const at = (amount: number): Instant | null => refillsAt([payer], [], amount, [cap])
     expect(at(1)).toBe(NOW + 90 * MINUTE)
     cap.used = 6
@@ -648,21 +619,21 @@ describe('refills_at of payers and caps', () => {
   it('examines as many boundaries of a window as necessary', () => {
     const cap = rolling({ id: 2, total: 6 })
     for (const after of [0, 2500, 5000]) countIn(cap, NOW + after, { used: 2 })
-    const at = (amount: number): Instant | null => refillsAt([quota({ total: 100 })], [], amount, [cap])
+    const at = (amount: number): Instant | null => refillsAt([quotaState({ total: 100 })], [], amount, [cap])
     expect([2, 3, 5, 7].map(at)).toEqual([NOW + 60_000, NOW + 62_500, NOW + 65_000, null])
   })
 
   it('is the end of a cap, which limits nothing from then on', () => {
-    const cap = quota({ id: 2, cap: 'enforce', used: 10, expireAt: NOW + MINUTE })
-    expect(new Refills([quota({ total: 100 })], [], [cap]).at(50)).toBe(NOW + MINUTE)
-    const ended = quota({ total: 100, expireAt: NOW + MINUTE })
+    const cap = quotaState({ id: 2, cap: 'enforce', used: 10, expireAt: NOW + MINUTE })
+    expect(new Refills([quotaState({ total: 100 })], [], [cap]).at(50)).toBe(NOW + MINUTE)
+    const ended = quotaState({ total: 100, expireAt: NOW + MINUTE })
     expect(new Refills([ended], [], [cap]).at(50)).toBeNull()
   })
 
   it('is the end of a hold, which returns its units to payer and cap alike', () => {
     const cap = rolling({ id: 2, total: 10 })
     countIn(cap, NOW, { reserved: 10 })
-    const payer = quota({ id: 1, total: 100, reserved: 10 })
+    const payer = quotaState({ id: 1, total: 100, reserved: 10 })
     expect(new Refills([payer], [hold(NOW + 1, 1, 10, [2])], [cap]).at(5)).toBe(NOW + 1)
     expect(new Refills([payer], [hold(NOW + 5001, 1, 10, [2])], [cap]).at(5)).toBe(NOW + 5001)
     // It leaves the window before it ends.
@@ -674,9 +645,9 @@ describe('refills_at of payers and caps', () => {
   })
 
   it('returns nothing of a hold to a later count', () => {
-    const cap = quota({ id: 2, cap: 'enforce', used: 8, reserved: 2, cycleSeq: 1 })
+    const cap = quotaState({ id: 2, cap: 'enforce', used: 8, reserved: 2, cycleSeq: 1 })
     const other = rolling({ id: 3 })
-    const payer = quota({ id: 1, total: 100, reserved: 10 })
+    const payer = quotaState({ id: 1, total: 100, reserved: 10 })
     const at = (amount: number): Instant | null => refillsAt([payer], [hold(NOW + 1, 1, 10, [2])], amount, [cap, other])
     expect(at(1)).toBeNull()
     cap.cycleSeq = 0
@@ -686,7 +657,7 @@ describe('refills_at of payers and caps', () => {
   it('ignores a rolling cap from its end on', () => {
     const cap = rolling({ id: 2, expireAt: NOW + 30_000 })
     countIn(cap, NOW, { used: 10 })
-    const payer = quota({ id: 1, total: 10, reserved: 10 })
+    const payer = quotaState({ id: 1, total: 10, reserved: 10 })
     const at = (due: Instant): Instant | null => refillsAt([payer], [hold(due, 1, 10, [])], 10, [cap])
     expect(at(NOW + 30_000)).toBe(NOW + 30_000)
     expect(at(NOW + 30_001)).toBe(NOW + 30_001)
@@ -695,17 +666,21 @@ describe('refills_at of payers and caps', () => {
   it('ignores observe caps', () => {
     const cap = rolling({ id: 2, cap: 'observe', total: 1 })
     countIn(cap, NOW, { used: 10 })
-    const payer = quota({ used: 10, ...cyclic('hour', 'UTC', NOW + HOUR) })
+    const payer = quotaState({ used: 10, ...cyclic('hour', 'UTC', NOW + HOUR) })
     expect(new Refills([payer], [], [cap]).at(10)).toBe(NOW + HOUR)
   })
 
   it('takes milliseconds with 184 payers, 16 caps and 5,000 holds', () => {
     const payers = Array.from({ length: 184 }, (_, n) =>
-      quota({ id: 100 + n, total: 1_000_000, ...cyclic(n % 2 === 0 ? 'hour' : 'day', 'UTC', NOW + HOUR + n * 7919) }),
+      quotaState({
+        id: 100 + n,
+        total: 1_000_000,
+        ...cyclic(n % 2 === 0 ? 'hour' : 'day', 'UTC', NOW + HOUR + n * 7919),
+      }),
     )
     const caps = Array.from({ length: 16 }, (_, n) =>
       n % 4 === 3
-        ? quota({ id: n, cap: 'enforce', total: 1_000_000, ...cyclic('hour', 'UTC', NOW + HOUR + n) })
+        ? quotaState({ id: n, cap: 'enforce', total: 1_000_000, ...cyclic('hour', 'UTC', NOW + HOUR + n) })
         : rolling({ id: n, total: 1_000_000, windowSeconds: 60 + n }),
     )
     const counts = caps.map(({ id }) => id)

@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals'
 import fc from 'fast-check'
+import { quotaState } from '../../test/support/quota-state.js'
 import { available, refusingCaps } from './cap.js'
 import { inForce } from './chain.js'
 import { draw } from './draw-down.js'
@@ -29,30 +30,16 @@ const chain = fc.array(fc.array(quota, { maxLength: 5 }), { minLength: 1, maxLen
     .map((ids) => {
       let next = 0
       return levels.map((level, n) =>
-        level.map(({ end, deleted, followed, ...given }): QuotaState => ({
-          id: ids[(next += 1) - 1] ?? 0,
-          quotaType: 1,
-          reserved: 0,
-          expireAt: end,
-          cycleUnit: null,
-          cycleTimeZone: null,
-          cycleAnchorAt: null,
-          cycleEndsAt: null,
-          cycleSeq: 0,
-          holdDueAt: null,
-          label: null,
-          windowSeconds: null,
-          thresholds: null,
-          passed: null,
-          window: null,
-          groupId: n === 0 ? null : n,
-          per: n === 0 ? null : followed ? 'member' : 'group',
-          follows: null,
-          overrides: null,
-          countBeganAt: null,
-          deletedAt: deleted ? NOW : null,
-          ...given,
-        })),
+        level.map(({ end, deleted, followed, ...given }) =>
+          quotaState({
+            id: ids[(next += 1) - 1] ?? 0,
+            expireAt: end,
+            groupId: n === 0 ? null : n,
+            per: n === 0 ? null : followed ? 'member' : 'group',
+            deletedAt: deleted ? NOW : null,
+            ...given,
+          }),
+        ),
       )
     })
 })

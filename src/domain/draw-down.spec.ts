@@ -1,38 +1,20 @@
 import { describe, expect, it } from '@jest/globals'
 import fc from 'fast-check'
+import { quotaState } from '../../test/support/quota-state.js'
 import { MAX_INSTANT } from '../common/instant.js'
 import { type Allocation, byDrawDown, cut, draw, expiresFirstAt } from './draw-down.js'
 import { MAX_AMOUNT, MAX_LIVE_QUOTAS, type QuotaState, remaining } from './quota.js'
 
-const quota = (given: Partial<QuotaState>): QuotaState => ({
-  id: 1,
-  quotaType: 2,
-  total: 100,
-  used: 0,
-  reserved: 0,
-  state: 'active',
-  expireAt: null,
-  cycleUnit: 'month',
-  cycleTimeZone: 'UTC',
-  cycleAnchorAt: 0,
-  cycleEndsAt: 1000,
-  cycleSeq: 0,
-  holdDueAt: null,
-  label: null,
-  cap: null,
-  windowSeconds: null,
-  thresholds: null,
-  passed: null,
-  window: null,
-  groupId: null,
-  per: null,
-  follows: null,
-  overrides: null,
-  countBeganAt: null,
-  createdAt: 0,
-  deletedAt: null,
-  ...given,
-})
+const quota = (given: Partial<QuotaState>): QuotaState =>
+  quotaState({
+    quotaType: 2,
+    total: 100,
+    cycleUnit: 'month',
+    cycleTimeZone: 'UTC',
+    cycleAnchorAt: 0,
+    cycleEndsAt: 1000,
+    ...given,
+  })
 
 const sum = (parts: readonly { amount: number }[]): number => parts.reduce((total, { amount }) => total + amount, 0)
 

@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals'
 import fc from 'fast-check'
+import { quotaState } from '../../test/support/quota-state.js'
 import { type Instant, MAX_INSTANT } from '../common/instant.js'
 import { CYCLE_UNITS, resetsOf } from './cycle.js'
 import {
@@ -22,35 +23,8 @@ const at = (text: string): Instant => Date.parse(text)
 
 const NOW = at('2026-11-21T12:00:00Z')
 
-const totalQuota = (given: Partial<QuotaState> = {}): QuotaState => ({
-  id: 1,
-  quotaType: 1,
-  total: 100,
-  used: 0,
-  reserved: 0,
-  state: 'active',
-  expireAt: NOW + DAY,
-  cycleUnit: null,
-  cycleTimeZone: null,
-  cycleAnchorAt: null,
-  cycleEndsAt: null,
-  cycleSeq: 0,
-  holdDueAt: null,
-  label: null,
-  cap: null,
-  windowSeconds: null,
-  thresholds: null,
-  passed: null,
-  window: null,
-  groupId: null,
-  per: null,
-  follows: null,
-  overrides: null,
-  countBeganAt: null,
-  createdAt: NOW - DAY,
-  deletedAt: null,
-  ...given,
-})
+const totalQuota = (given: Partial<QuotaState> = {}): QuotaState =>
+  quotaState({ total: 100, expireAt: NOW + DAY, createdAt: NOW - DAY, ...given })
 
 const cycleQuota = (anchor: string, given: Partial<QuotaState> = {}): QuotaState =>
   totalQuota({

@@ -1,6 +1,7 @@
 import { describe, expect, it } from '@jest/globals'
 import fc from 'fast-check'
 import { metOften } from '../../test/support/fast-check.js'
+import { quotaState } from '../../test/support/quota-state.js'
 import { fromSome, refillsAt } from '../../test/support/refills.js'
 import { type Instant, MAX_INSTANT } from '../common/instant.js'
 import { type CycleUnit, resetsOf } from './cycle.js'
@@ -12,35 +13,15 @@ const HOUR = 60 * MINUTE
 const DAY = 24 * HOUR
 const NOW = Date.parse('2026-11-21T12:00:00Z')
 
-const quota = (given: Partial<QuotaState>): QuotaState => ({
-  id: 1,
-  quotaType: 2,
-  total: 10,
-  used: 0,
-  reserved: 0,
-  state: 'active',
-  expireAt: null,
-  cycleUnit: 'hour',
-  cycleTimeZone: 'UTC',
-  cycleAnchorAt: NOW + HOUR,
-  cycleEndsAt: NOW + HOUR,
-  cycleSeq: 0,
-  holdDueAt: null,
-  label: null,
-  cap: null,
-  windowSeconds: null,
-  thresholds: null,
-  passed: null,
-  window: null,
-  groupId: null,
-  per: null,
-  follows: null,
-  overrides: null,
-  countBeganAt: null,
-  createdAt: 0,
-  deletedAt: null,
-  ...given,
-})
+const quota = (given: Partial<QuotaState>): QuotaState =>
+  quotaState({
+    quotaType: 2,
+    cycleUnit: 'hour',
+    cycleTimeZone: 'UTC',
+    cycleAnchorAt: NOW + HOUR,
+    cycleEndsAt: NOW + HOUR,
+    ...given,
+  })
 
 const type1 = (given: Partial<QuotaState>): QuotaState =>
   quota({

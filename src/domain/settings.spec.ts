@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals'
 import fc from 'fast-check'
+import { quotaState } from '../../test/support/quota-state.js'
 import { formatInstant, type Instant, MAX_INSTANT } from '../common/instant.js'
 import { CYCLE_UNITS, resetsOf } from './cycle.js'
 import { type QuotaState, type QuotaType, roll, STATUSES, statusAt } from './quota.js'
@@ -481,35 +482,18 @@ describe('a changed unit or zone', () => {
 
 describe('an update on the edge of a cycle', () => {
   const NOON = Date.parse('2026-11-21T12:00:00Z')
-  const hourly = (given: Partial<QuotaState>): QuotaState => ({
-    id: 1,
-    quotaType: 2,
-    total: 100,
-    used: 100,
-    reserved: 0,
-    state: 'active',
-    expireAt: null,
-    cycleUnit: 'hour',
-    cycleTimeZone: 'UTC',
-    cycleAnchorAt: NOON,
-    cycleEndsAt: NOON + 3_600_000,
-    cycleSeq: 1,
-    holdDueAt: null,
-    label: null,
-    cap: null,
-    windowSeconds: null,
-    thresholds: null,
-    passed: null,
-    window: null,
-    groupId: null,
-    per: null,
-    follows: null,
-    overrides: null,
-    countBeganAt: null,
-    createdAt: 0,
-    deletedAt: null,
-    ...given,
-  })
+  const hourly = (given: Partial<QuotaState>): QuotaState =>
+    quotaState({
+      quotaType: 2,
+      total: 100,
+      used: 100,
+      cycleUnit: 'hour',
+      cycleTimeZone: 'UTC',
+      cycleAnchorAt: NOON,
+      cycleEndsAt: NOON + 3_600_000,
+      cycleSeq: 1,
+      ...given,
+    })
 
   it('rolls a revived quota before it changes the reset', () => {
     const quota = hourly({ state: 'expired', expireAt: NOON + 60_000 })

@@ -1,4 +1,5 @@
 import { describe, expect, it } from '@jest/globals'
+import { quotaState } from '../../../test/support/quota-state.js'
 import type { Hold } from '../../domain/refill.js'
 import { groupOwner } from '../rows/group.entity.js'
 import type { QuotaRow } from '../rows/quota.entity.js'
@@ -7,37 +8,12 @@ import { WorkingSet } from './working-set.js'
 const NOW = Date.parse('2026-11-21T12:00:00Z')
 
 const quota = (given: Partial<QuotaRow>): QuotaRow => ({
-  id: 1,
+  ...quotaState({ expireAt: NOW + 1e9 }),
   ownerId: 1,
-  quotaType: 1,
-  total: 10,
-  used: 0,
-  reserved: 0,
   openingUsed: 0,
-  state: 'active',
-  expireAt: NOW + 1e9,
-  cycleUnit: null,
-  cycleTimeZone: null,
-  cycleAnchorAt: null,
-  cycleEndsAt: null,
-  cycleSeq: 0,
-  holdDueAt: null,
-  label: null,
-  cap: null,
-  windowSeconds: null,
-  thresholds: null,
-  passed: null,
-  window: null,
-  groupId: null,
-  per: null,
-  follows: null,
-  overrides: null,
-  countBeganAt: null,
   copiesVersion: null,
   version: 1,
-  createdAt: 0,
   updatedAt: 0,
-  deletedAt: null,
   ...given,
 })
 

@@ -1,0 +1,32 @@
+import type { QuotaState } from '../../src/domain/quota.js'
+
+/** A quota of type 1 with 10 units and no end, unless `given` says otherwise. */
+export const quotaState = (given: Partial<QuotaState> = {}): QuotaState => ({
+  id: 1,
+  quotaType: 1,
+  total: 10,
+  used: 0,
+  reserved: 0,
+  state: 'active',
+  expireAt: null,
+  cycleUnit: null,
+  cycleTimeZone: null,
+  cycleAnchorAt: null,
+  cycleEndsAt: null,
+  cycleSeq: 0,
+  holdDueAt: null,
+  label: null,
+  cap: null,
+  windowSeconds: null,
+  thresholds: null,
+  passed: null,
+  window: null,
+  groupId: null,
+  per: null,
+  follows: null,
+  overrides: null,
+  countBeganAt: null,
+  createdAt: 0,
+  deletedAt: null,
+  ...given,
+})
