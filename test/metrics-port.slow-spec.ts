@@ -122,7 +122,7 @@ describe('a process with METRICS_PORT', () => {
     const instance = await Instance.start(database(), {
       METRICS_PORT: String(port),
       LOG_LEVEL: 'info',
-      SHUTDOWN_DELAY_SECONDS: '2',
+      SHUTDOWN_DELAY_SECONDS: '10',
     })
     const scrape = async () => client.send(watched, 'GET', '/metrics', { token: ADMIN })
     expect((await scrape()).status).toBe(200)
