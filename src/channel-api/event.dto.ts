@@ -14,14 +14,9 @@ import {
 } from '../http/field.decorator.js'
 import { parseEventCursor } from '../ledger/feed/event-reader.js'
 import { REFUSAL_CODES, type RefusalCode } from '../ledger/rows/refusal.entity.js'
-import { EVENT_TYPES, type EventType, OWNER_EVENT_TYPES, type OwnerEventType } from '../domain/event-type.js'
+import { EVENT_TYPES, type EventType, type EventTypeOf, eventTypesOf } from '../domain/event-type.js'
 import { MAX_AMOUNT } from '../domain/quota.js'
 import { MAX_THRESHOLDS } from '../domain/threshold.js'
-
-const THRESHOLD_REACHED = 'quota.threshold_reached' satisfies EventType
-type ChangeEventType = Exclude<EventType, typeof THRESHOLD_REACHED | OwnerEventType>
-const OTHERS: readonly EventType[] = [THRESHOLD_REACHED, ...OWNER_EVENT_TYPES]
-const OF_CHANGES = EVENT_TYPES.filter((type) => !OTHERS.includes(type))
 
 /** Selects events; each channel adds the owner. All conditions must hold. */
 export abstract class EventsFields {
@@ -30,7 +25,7 @@ export abstract class EventsFields {
   after?: string
 
   /** Returns only events of this type. */
-  @ChoiceField(EVENT_TYPES, { optional: true, example: THRESHOLD_REACHED })
+  @ChoiceField(EVENT_TYPES, { optional: true, example: EVENT_TYPES[0] })
   type?: EventType
 
   /** Returns only events of this group: of its quotas, and of owners that belonged to it then. */
@@ -112,8 +107,8 @@ export class PassedThresholdsDto {
 /** The event of a quota that reached thresholds; each channel adds the owner. */
 export abstract class ThresholdEventFields extends QuotaEventFields {
   /** The type of event. */
-  @ResponseChoice([THRESHOLD_REACHED])
-  type!: typeof THRESHOLD_REACHED
+  @ResponseChoice(eventTypesOf('threshold'))
+  type!: EventTypeOf<'threshold'>
 
   /** The thresholds and the quota's state. */
   @ResponseObject(() => PassedThresholdsDto)
@@ -123,8 +118,8 @@ export abstract class ThresholdEventFields extends QuotaEventFields {
 /** The event of a change of a quota; each channel adds the owner and the change. */
 export abstract class ChangeEventFields extends QuotaEventFields {
   /** The type of event. */
-  @ResponseChoice(OF_CHANGES)
-  type!: ChangeEventType
+  @ResponseChoice(eventTypesOf('change'))
+  type!: EventTypeOf<'change'>
 }
 
 /** Refusals of an owner with one code, from the first one until an hour has passed without any. */
@@ -152,8 +147,8 @@ export class RefusedSpellDto {
  */
 export abstract class OwnerEventFields extends EventFields {
   /** The type of event. */
-  @ResponseChoice(OWNER_EVENT_TYPES)
-  type!: OwnerEventType
+  @ResponseChoice(eventTypesOf('spell'))
+  type!: EventTypeOf<'spell'>
 
   /** Always null: the event is about the owner. */
   @ResponseSchema({ type: 'null' }, { example: null })

@@ -1,5 +1,5 @@
 import type { Instant } from '../common/instant.js'
-import type { OwnerEventType } from './event-type.js'
+import type { EventTypeOf } from './event-type.js'
 
 /** A spell ends when this time has passed without refusals (contract, §14). */
 const QUIET_MS = 3_600_000
@@ -37,7 +37,7 @@ export type SpellStage = 'pending' | 'told' | 'over'
 /** What becomes of a spell, with the events that are due, in order; each tells of the spell as it is there. */
 export interface Told {
   readonly spell: Spell
-  readonly events: readonly { readonly type: OwnerEventType; readonly spell: Spell }[]
+  readonly events: readonly { readonly type: EventTypeOf<'spell'>; readonly spell: Spell }[]
 }
 
 /**

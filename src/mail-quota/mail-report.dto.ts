@@ -17,6 +17,7 @@ import {
   TopRefusalFields,
 } from '../channel-api/report.dto.js'
 import type { FieldError } from '../common/service-error.js'
+import type { EventCause } from '../domain/event-type.js'
 import { IdField, ResponseForms, ResponseId, ResponseObject } from '../http/field.decorator.js'
 import { MailQuotaDto } from './mail-quota.dto.js'
 
@@ -134,9 +135,16 @@ export class MailOwnerEvent extends OwnerEventFields {
   account_id!: number
 }
 
+/** The form of events with each cause. */
+const EVENT_FORMS = {
+  threshold: MailThresholdEvent,
+  change: MailChangeEvent,
+  spell: MailOwnerEvent,
+} satisfies Readonly<Record<EventCause, new () => object>>
+
 /** A page of events. */
 export class MailEventsPage extends EventsPageFields {
   /** The events. */
-  @ResponseForms([MailThresholdEvent, MailChangeEvent, MailOwnerEvent])
-  items!: (MailThresholdEvent | MailChangeEvent | MailOwnerEvent)[]
+  @ResponseForms(Object.values(EVENT_FORMS))
+  items!: InstanceType<(typeof EVENT_FORMS)[EventCause]>[]
 }

@@ -17,6 +17,7 @@ import {
   TopRefusalFields,
 } from '../channel-api/report.dto.js'
 import type { FieldError } from '../common/service-error.js'
+import type { EventCause } from '../domain/event-type.js'
 import { IdField, ResponseForms, ResponseId, ResponseObject } from '../http/field.decorator.js'
 import { SmsQuotaDto } from './sms-quota.dto.js'
 
@@ -134,9 +135,16 @@ export class SmsOwnerEvent extends OwnerEventFields {
   user_id!: number
 }
 
+/** The form of events with each cause. */
+const EVENT_FORMS = {
+  threshold: SmsThresholdEvent,
+  change: SmsChangeEvent,
+  spell: SmsOwnerEvent,
+} satisfies Readonly<Record<EventCause, new () => object>>
+
 /** A page of events. */
 export class SmsEventsPage extends EventsPageFields {
   /** The events. */
-  @ResponseForms([SmsThresholdEvent, SmsChangeEvent, SmsOwnerEvent])
-  items!: (SmsThresholdEvent | SmsChangeEvent | SmsOwnerEvent)[]
+  @ResponseForms(Object.values(EVENT_FORMS))
+  items!: InstanceType<(typeof EVENT_FORMS)[EventCause]>[]
 }

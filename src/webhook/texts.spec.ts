@@ -153,6 +153,13 @@ describe('the text of an event', () => {
       '“boss” reset quota 12 of mail account 7.\n\nSince: 2026-11-26 06:41 UTC\nUsed: 0 (was 800)\nReserved: 0 (was 0)\n' +
         'Until: 2026-12-01 00:00 UTC\n\nhttps://quota.example.com/admin/mail/quotas/12',
     ],
+    [
+      'an event that a later version has left',
+      told('quota.halved' as EventType, { half: 5 }),
+      'Mail account 7: event quota.halved of quota 12 (alice@example.org)',
+      'Mail account 7: event quota.halved of quota 12.\n\nLabel: “alice@example.org”\nSince: 2026-11-26 06:41 UTC\n\n' +
+        'https://quota.example.com/admin/mail/quotas/12',
+    ],
   ])('says what there is to know of %s', (_what, event, subject, body) => {
     expect(textOf(event, MAIL)).toEqual({ subject, body })
   })

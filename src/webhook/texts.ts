@@ -1,6 +1,6 @@
 import type { NamedEvent } from '../ledger/feed/event-reader.js'
 import { zoned } from '../domain/cycle.js'
-import type { EventType } from '../domain/event-type.js'
+import { causeOf, type EventTypeOf } from '../domain/event-type.js'
 import { type Instant, parseInstant } from '../common/instant.js'
 
 /*
@@ -56,7 +56,7 @@ interface Data {
   readonly after: Readonly<Record<string, unknown>>
 }
 
-const DEEDS: Readonly<Partial<Record<EventType, string>>> = {
+const DEEDS: Readonly<Record<EventTypeOf<'change'>, string>> = {
   'quota.created': 'created',
   'quota.updated': 'changed',
   'quota.deleted': 'deleted',
@@ -94,24 +94,33 @@ export function textOf(told: ChannelEvent, style: TextStyle): Text {
   // One that a change made different is told with what it was.
   if (cleaned !== '' && data.before?.['label'] === undefined) lines.push(`Label: ${quote(cleaned)}`)
   let sentence: string
-  if (event.type === 'owner.refused' || event.type === 'owner.recovered') {
-    const isOver = event.type === 'owner.recovered'
-    sentence = REFUSED[data.code]?.[isOver ? 'ends' : 'begins'](lower(who)) ?? ''
-    lines.push(
-      `Since: ${instant(data.since)}`,
-      `How much: ${requestsIn(data)} for ${amount(data.requested)} in all`,
-      `Until: ${isOver ? 'an hour or more before' : 'it goes on, as of'} ${happened}`,
-    )
-  } else if (event.type === 'quota.threshold_reached') {
-    sentence = `${who} has used ${data.threshold} % or more of quota ${event.quota_id}.`
-    lines.push(`Since: ${happened}`, `How much: ${amount(data.used)} of ${amount(data.total)}`)
-    if (until !== null)
-      lines.push(`Until: ${time(until)}, ${data.cycle_reset_at === null ? 'its end' : 'the next reset'}`)
-  } else {
-    const actor = cleanText(data.actor)
-    sentence = `${actor === '' ? 'Somebody' : quote(actor)} ${DEEDS[event.type]} quota ${event.quota_id} of ${lower(who)}.`
-    lines.push(`Since: ${happened}`, ...differences(data, quote, instant))
-    if (until !== null) lines.push(`Until: ${time(until)}`)
+  switch (causeOf(event.type)) {
+    case 'spell': {
+      const isOver = event.type === 'owner.recovered'
+      sentence = REFUSED[data.code]?.[isOver ? 'ends' : 'begins'](lower(who)) ?? ''
+      lines.push(
+        `Since: ${instant(data.since)}`,
+        `How much: ${requestsIn(data)} for ${amount(data.requested)} in all`,
+        `Until: ${isOver ? 'an hour or more before' : 'it goes on, as of'} ${happened}`,
+      )
+      break
+    }
+    case 'threshold':
+      sentence = `${who} has used ${data.threshold} % or more of quota ${event.quota_id}.`
+      lines.push(`Since: ${happened}`, `How much: ${amount(data.used)} of ${amount(data.total)}`)
+      if (until !== null)
+        lines.push(`Until: ${time(until)}, ${data.cycle_reset_at === null ? 'its end' : 'the next reset'}`)
+      break
+    case 'change': {
+      const actor = cleanText(data.actor)
+      sentence = `${actor === '' ? 'Somebody' : quote(actor)} ${deedOf(event)} quota ${event.quota_id} of ${lower(who)}.`
+      lines.push(`Since: ${happened}`, ...differences(data, quote, instant))
+      if (until !== null) lines.push(`Until: ${time(until)}`)
+      break
+    }
+    case undefined:
+      sentence = `${who}: ${unknown(event)}.`
+      lines.push(`Since: ${happened}`)
   }
   const link = linkOf(told, style)
   return {
@@ -177,16 +186,27 @@ function titleOf(told: ChannelEvent, before: string, length: number, quote: (tex
 function whatOf({ event }: ChannelEvent): string {
   const data = event.data as unknown as Data
   const onTrial = data.code === 'quota_observed'
-  switch (event.type) {
-    case 'quota.threshold_reached':
+  switch (causeOf(event.type)) {
+    case 'threshold':
       return `${data.threshold} % of quota ${event.quota_id} used, ${amount(data.used)} of ${amount(data.total)}`
-    case 'owner.refused':
-      return `${requestsIn(data)} ${onTrial ? 'refused on trial' : 'refused'}`
-    case 'owner.recovered':
-      return `no longer refused${onTrial ? ' on trial' : ''}`
-    default:
-      return `quota ${event.quota_id} ${DEEDS[event.type]}`
+    case 'spell':
+      return event.type === 'owner.refused'
+        ? `${requestsIn(data)} ${onTrial ? 'refused on trial' : 'refused'}`
+        : `no longer refused${onTrial ? ' on trial' : ''}`
+    case 'change':
+      return `quota ${event.quota_id} ${deedOf(event)}`
+    case undefined:
+      return unknown(event)
   }
+}
+
+function deedOf({ type }: ChannelEvent['event']): string {
+  return DEEDS[type as EventTypeOf<'change'>]
+}
+
+/** An event of a later version: during an update, instances of this one deliver it. */
+function unknown({ type, quota_id: quotaId }: ChannelEvent['event']): string {
+  return quotaId === null ? `event ${type}` : `event ${type} of quota ${quotaId}`
 }
 
 function whoOf({ channel, event }: ChannelEvent): string {

@@ -1,4 +1,4 @@
-import type { EventType, OwnerEventType } from '../../domain/event-type.js'
+import type { EventType, EventTypeOf } from '../../domain/event-type.js'
 import type { QuotaState } from '../../domain/quota.js'
 import type { Spell } from '../../domain/spell.js'
 import { formatInstant, type Instant, timeOrNull } from '../../common/instant.js'
@@ -28,7 +28,7 @@ export interface NewEvent extends Omit<EventRow, 'seq' | 'position' | 'id' | 'ch
 /** An action on a quota. */
 export type QuotaAction = Exclude<ChangeAction, 'members'>
 
-const TYPES: Readonly<Record<QuotaAction, EventType>> = {
+const TYPES: Readonly<Record<QuotaAction, EventTypeOf<'change'>>> = {
   create: 'quota.created',
   update: 'quota.updated',
   delete: 'quota.deleted',
@@ -97,7 +97,7 @@ function eventOfQuota(
  * @param label that of one of its quotas
  */
 export function eventOfSpell(
-  type: OwnerEventType,
+  type: EventTypeOf<'spell'>,
   spell: Spell & { ownerId: number; code: RefusalCode },
   groupId: number | null,
   label: string | null,

@@ -2,7 +2,7 @@ import { idFromStore } from '../../database/bytes.js'
 import { instantFromStore, instantToStore } from '../../database/column.js'
 import type { Dialect } from '../../database/row-codec.js'
 import type { Transaction } from '../../database/transaction-runner.js'
-import { EVENT_TYPES, OWNER_EVENT_TYPES } from '../../domain/event-type.js'
+import { type EventCause, eventTypesOf } from '../../domain/event-type.js'
 import { type Instant, MAX_INSTANT } from '../../common/instant.js'
 import type { QuotaRow } from '../rows/quota.entity.js'
 import type { LedgerStore } from '../store/ledger-store.js'
@@ -111,26 +111,30 @@ export class EventCheck<Q extends QuotaRow> extends check.RowCheck {
   }
 }
 
+/** What an event with each cause names. */
+const NAMED: Readonly<Record<EventCause, string>> = {
+  change: 'e.quotaId IS NOT NULL AND e.actId IS NOT NULL AND e.changeId IS NOT NULL',
+  // A count that follows an edit of a group's quota may reach a threshold without an act of its own.
+  threshold: 'e.quotaId IS NOT NULL AND (e.actId IS NOT NULL OR q.follows IS NOT NULL) AND e.changeId IS NULL',
+  spell: 'e.quotaId IS NULL AND e.actId IS NULL AND e.changeId IS NULL',
+}
+
 /** @param acts, changes the times from which all exist, as stored */
 function conditions(acts: string, changes: string): readonly check.Condition[] {
-  const ofOwner = `(e.type IN (${check.list(OWNER_EVENT_TYPES)}))`
-  const reached = `e.type = 'quota.threshold_reached'`
-  // A count that follows an edit of a group's quota may reach a threshold without an act of its own.
-  const actless = `(${ofOwner} OR (e.actId IS NULL AND ${reached} AND q.follows IS NOT NULL))`
+  const isBy = (cause: EventCause): string => `e.type IN (${check.list(eventTypesOf(cause))})`
+  const causes = Object.keys(NAMED) as EventCause[]
   return [
     {
       rule: 'event',
       expected: 'a known type, a quota and an act unless it is about an owner, a change unless a threshold was reached',
-      right:
-        `e.type IN (${check.list(EVENT_TYPES)}) AND (${reached} OR ${ofOwner}) = (e.changeId IS NULL) ` +
-        `AND ${ofOwner} = (e.quotaId IS NULL) AND ${actless} = (e.actId IS NULL)`,
+      right: `CASE ${causes.map((cause) => `WHEN ${isBy(cause)} THEN ${NAMED[cause]}`).join(' ')} ELSE 1 = 0 END`,
     },
-    { rule: 'event', expected: 'a quota of its owner', right: `${ofOwner} OR q.ownerId = e.ownerId` },
+    { rule: 'event', expected: 'a quota of its owner', right: 'e.quotaId IS NULL OR q.ownerId = e.ownerId' },
     {
       rule: 'event',
       expected: 'an act of its owner, or of a member if a quota of its group reached a threshold',
       right:
-        `${actless} OR a.ownerId = e.ownerId OR (${reached} AND e.ownerId < 0 AND a.id IS NOT NULL) ` +
+        `e.actId IS NULL OR a.ownerId = e.ownerId OR (${isBy('threshold')} AND e.ownerId < 0 AND a.id IS NOT NULL) ` +
         `OR (a.id IS NULL AND e.at < '${acts}')`,
     },
     {
