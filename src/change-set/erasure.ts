@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { DataSource } from 'typeorm'
 import type { Clock } from '../common/clock.js'
+import { TEXT_SETTINGS } from '../domain/settings.js'
 import { placeholders } from '../database/row-codec.js'
 import type { Transaction, TransactionRunner } from '../database/transaction-runner.js'
 import { ERASED, withoutTexts } from '../ledger/rows/erased.js'
@@ -113,7 +114,7 @@ export class Erasure<Q extends QuotaRow> {
           const principals = [one.actor, one.creatorId, one.actingName, one.actingId]
           const isMade = principals.some((name) => name !== null && this.ledger.names.has(name))
           if (isAlone || isMade || alone.has(one.id)) return [{ id: one.id, alone: isAlone, cleared: false }]
-          return isCleared(one) && namesLabel(one) ? [{ id: one.id, alone: true, cleared: true }] : []
+          return isCleared(one) && namesText(one) ? [{ id: one.id, alone: true, cleared: true }] : []
         })
       })
       yield { read, sets }
@@ -175,12 +176,14 @@ export class Erasure<Q extends QuotaRow> {
     ]
   }
 
-  /** Any cell may be the label, or a part of it, in a record that has another number of cells than the header. */
+  /** Any cell may be a text, or a part of it, in a record that has another number of cells than the header. */
   private cellsWithout(columns: string | null, cells: readonly string[]): readonly string[] {
     const names = JSON.parse(columns ?? '[]') as string[]
-    const [owner, label] = [names.indexOf(this.kind.channel.subjects[0].field), names.indexOf('label')]
+    const owner = names.indexOf(this.kind.channel.subjects[0].field)
     const isWhole = cells.length === names.length
-    return cells.map((cell, place) => (place === label || (!isWhole && place !== owner) ? '' : cell))
+    return cells.map((cell, place) =>
+      TEXT_SETTINGS.has(names[place] ?? '') || (!isWhole && place !== owner) ? '' : cell,
+    )
   }
 
   private setWithout(set: ChangeSetRow, alone: boolean): Partial<ChangeSetRow> {
@@ -221,8 +224,8 @@ function isCleared(set: ChangeSetRow): boolean {
   return set.state === 'dropped' || (set.state === 'failed' && rowsIn(set) === 0)
 }
 
-function namesLabel({ filter, change }: ChangeSetRow): boolean {
-  return [filter, change].some((text) => text?.includes('"label"'))
+function namesText({ filter, change }: ChangeSetRow): boolean {
+  return [filter, change].some((json) => [...TEXT_SETTINGS].some((name) => json?.includes(`"${name}"`)))
 }
 
 function isEmpty(values: object): boolean {

@@ -77,6 +77,8 @@ export interface Violation {
 interface Setting<P extends keyof SettingsPatch, Shown> {
   /** The types that have it; undefined: all. */
   readonly types?: readonly QuotaType[]
+  /** Is it a free text, which may tell of people? An erasure removes it wherever it is stored (contract, §15). */
+  readonly isText?: true
   /** The columns of its value, which a member's count takes from the quota that it follows. */
   readonly columns: readonly Exclude<keyof QuotaState, 'followedEndsAt'>[]
   /** Its value of a rolled quota, as answers and the history of changes show it. */
@@ -115,7 +117,7 @@ const SETTINGS = {
     shown: ({ cycleEndsAt }) => timeOrNull(cycleEndsAt),
   }),
   cycleTimeZone: setting('cycleTimeZone', { ...OF_CYCLE, columns: [], shown: ({ cycleTimeZone }) => cycleTimeZone }),
-  label: plain('label'),
+  label: { ...plain('label'), isText: true },
   cap: plain('cap'),
   windowSeconds: setting('windowSeconds', {
     types: [ROLLING_QUOTA],
@@ -147,6 +149,11 @@ const DESCRIBED = (Object.keys(SETTINGS) as (keyof SettingsPatch)[]).map(
 
 /** The names of all settings in the API. */
 export const SETTING_NAMES: readonly SettingName[] = DESCRIBED.map(([name]) => name)
+
+/** The names of the settings that are free texts. */
+export const TEXT_SETTINGS: ReadonlySet<string> = new Set(
+  DESCRIBED.filter(([, , { isText }]) => isText === true).map(([name]) => name),
+)
 
 /** Each setting's name in the API, and its property in `SettingsPatch`. */
 export const SETTING_PROPERTIES = DESCRIBED.map(([name, property]) => [name, property] as const)

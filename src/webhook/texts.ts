@@ -1,6 +1,7 @@
 import type { NamedEvent } from '../ledger/feed/event-reader.js'
 import { zoned } from '../domain/cycle.js'
 import { causeOf, type EventTypeOf } from '../domain/event-type.js'
+import { TEXT_SETTINGS } from '../domain/settings.js'
 import { type Instant, parseInstant } from '../common/instant.js'
 
 /*
@@ -240,7 +241,7 @@ function differences(
     if (typeof value === 'number') return amount(value)
     const text = typeof value === 'string' ? cleanText(value) : ''
     if (text === '') return 'none'
-    if (name === 'label') return quote(text)
+    if (TEXT_SETTINGS.has(name)) return quote(text)
     if (parseInstant(text) !== undefined) return instant(text)
     return /^[a-z]+$/.test(text) ? text : quote(text)
   }
