@@ -1,4 +1,5 @@
 import { amount } from './amount.ts'
+import type { Editable } from './field-name.ts'
 import { roleText, thresholdsText, windowText } from './limits.ts'
 import { MAX_AMOUNT, readWhole, type Reading } from './whole-number.ts'
 
@@ -77,7 +78,8 @@ export function textOf(parts: readonly Part[]): string {
 }
 
 function settingParts(field: string, value: unknown, { time }: Pick<Words, 'time'>): Part[] {
-  switch (field) {
+  const setting = field as Editable
+  switch (setting) {
     case 'total':
       return [totalText(value as AskedTotal)]
     case 'status':
@@ -101,7 +103,8 @@ function settingParts(field: string, value: unknown, { time }: Pick<Words, 'time
     case 'cycleTimeZone':
       return [`time zone ${value as string}`]
     default:
-      return [`${field} ${JSON.stringify(value)}`]
+      // Of a later version of the service.
+      return [`${String(setting satisfies never)} ${JSON.stringify(value)}`]
   }
 }
 

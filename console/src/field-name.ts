@@ -1,23 +1,34 @@
 import { wireName } from '@quota-service/client'
+import type { Quota } from './channel-client.ts'
 
-const FIELD_NAMES: Readonly<Record<string, string>> = {
-  accountId: 'Account',
-  userId: 'User',
-  quotaType: 'Type',
+type Camel<S extends string> = S extends `${infer First}_${infer Rest}` ? `${First}${Capitalize<Camel<Rest>>}` : S
+
+/** A setting of a quota, which forms change: what a count may override. */
+export type Editable = Camel<NonNullable<Quota['overrides']>[number]>
+
+/** The names of these settings, in the order of tables. */
+export const SETTING_NAMES: Readonly<Record<Editable, string>> = {
+  label: 'Label',
   total: 'Total',
   status: 'Status',
+  cap: 'Cap',
+  windowSeconds: 'Window',
   expireAt: 'Ends',
   cycleUnit: 'Cycle',
   cycleResetAt: 'Next reset',
   cycleTimeZone: 'Time zone',
-  label: 'Label',
+  thresholds: 'Notify at',
+}
+
+const FIELD_NAMES: Readonly<Record<string, string>> = {
+  ...SETTING_NAMES,
+  accountId: 'Account',
+  userId: 'User',
+  quotaType: 'Type',
   amount: 'Amount',
   deletedAt: 'Deleted',
   used: 'Used',
   reserved: 'Reserved',
-  cap: 'Cap',
-  windowSeconds: 'Window',
-  thresholds: 'Notify at',
   name: 'Name',
   parentId: 'Parent',
   groupId: 'Group',

@@ -4,7 +4,16 @@ import type { Quota } from './channel-client.ts'
 /** Instants in the format of the service. */
 export type Resets = readonly string[]
 
-const DURATION = { hour: 'hours', day: 'days', week: 'weeks', month: 'months', year: 'years' } as const
+type Unit = NonNullable<Quota['cycleUnit']>
+const DURATION = {
+  hour: 'hours',
+  day: 'days',
+  week: 'weeks',
+  month: 'months',
+  year: 'years',
+} as const satisfies Record<Unit, string>
+/** The units of cycles. */
+export const UNITS = Object.keys(DURATION) as readonly Unit[]
 
 /**
  * The next resets of a cycle quota, as the contract defines them (§3): reset n is n units after the anchor, by the

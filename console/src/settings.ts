@@ -12,39 +12,31 @@ import {
 } from './limits.ts'
 import { MAX_AMOUNT, readWhole, type Reading } from './whole-number.ts'
 import { amount } from './amount.ts'
+import { type Editable, SETTING_NAMES } from './field-name.ts'
 import { fromLocalInput, timeMistake, timeText, toLocalInput } from './format.tsx'
+import { UNITS } from './resets.ts'
 
 /*
  * A quota's settings in a form: texts, until they are sent.
  */
 
-export const EDITABLE = [
-  'label',
-  'total',
-  'status',
-  'cap',
-  'windowSeconds',
-  'expireAt',
-  'cycleUnit',
-  'cycleResetAt',
-  'cycleTimeZone',
-  'thresholds',
-] as const
-export type Editable = (typeof EDITABLE)[number]
+export type { Editable }
+export const EDITABLE = Object.keys(SETTING_NAMES) as readonly Editable[]
 /** The typed texts; times in the format of `datetime-local`, windows as `24 hour`, thresholds as `50 80`. */
 export type Typed = Record<Editable, string>
-
-export const UNITS = ['hour', 'day', 'week', 'month', 'year'] as const
 
 /** Reads a typed total. */
 export function readTotal(text: string): Reading {
   return readWhole(text, { min: 0, max: MAX_AMOUNT })
 }
 
-const OF_TYPE: Readonly<Record<QuotaType, readonly Editable[]>> = {
-  1: ['label', 'total', 'status', 'expireAt', 'thresholds'],
-  2: ['label', 'total', 'status', 'expireAt', 'cycleUnit', 'cycleResetAt', 'cycleTimeZone', 'thresholds'],
-  3: ['label', 'total', 'status', 'windowSeconds', 'expireAt'],
+/** The types that have a setting; others are for all. */
+const TYPES: Readonly<Partial<Record<Editable, readonly QuotaType[]>>> = {
+  cycleUnit: [2],
+  cycleResetAt: [2],
+  cycleTimeZone: [2],
+  windowSeconds: [3],
+  thresholds: [1, 2],
 }
 
 /** The editable settings of a quota: a quota that pays cannot become a cap. */
@@ -55,7 +47,7 @@ export function editableOf({
   readonly quotaType: QuotaType
   readonly cap: CapMode | null
 }): readonly Editable[] {
-  return EDITABLE.filter((field) => OF_TYPE[quotaType].includes(field) || (field === 'cap' && cap !== null))
+  return EDITABLE.filter((field) => (field === 'cap' ? cap !== null : (TYPES[field]?.includes(quotaType) ?? true)))
 }
 
 /** The texts of a form for a record. */

@@ -12,8 +12,9 @@ import { amount } from '../amount.ts'
 import { HERE, LOCAL_TIME, timeMistake } from '../format.tsx'
 import { readThresholds, readWindow } from '../limits.ts'
 import { Failure, Field, isHalfTyped, NumberField, Panel, Screen, useStillHere } from '../parts.tsx'
+import { UNITS } from '../resets.ts'
 import type { ManySearch } from '../search.ts'
-import { EDITABLE, type Editable, settingsOf, type Typed, UNITS } from '../settings.ts'
+import { EDITABLE, type Editable, settingsOf, type Typed } from '../settings.ts'
 import { draftOf, keepDraft, useDraft } from '../use-draft.ts'
 
 type What = keyof typeof WHATS

@@ -7,6 +7,7 @@ import { LOCAL_TIME } from '../format.tsx'
 import { announce, Failure, Field, fieldErrors, isHalfTyped, NumberField, Panel, useStillHere } from '../parts.tsx'
 import { answered } from '../refresh.ts'
 import { exampleOf, type QuotaType, readThresholds, thresholdsText } from '../limits.ts'
+import { UNITS } from '../resets.ts'
 import {
   changedFields,
   type Editable,
@@ -19,7 +20,6 @@ import {
   settingText,
   type Typed,
   typedOf,
-  UNITS,
 } from '../settings.ts'
 import { draftOf, isOpen, keepDraft, useDraft } from '../use-draft.ts'
 import { WindowInput } from './window-input.tsx'

@@ -12,6 +12,7 @@ import { readTable } from '../import-table.ts'
 import { Notice } from '../notice.ts'
 import { announce, Download, Failure, Field, Loaded, Panel, Screen, useStillHere } from '../parts.tsx'
 import { columnsOf, lineOf, placeOf, rowsOf, SEPARATOR_NAMES, separatorOf } from '../pasted.ts'
+import { UNITS } from '../resets.ts'
 import { draftOf, keepDraft, useDraft } from '../use-draft.ts'
 
 /** The maximum length of a draft, in characters: the browser's storage is limited. A longer text becomes a file. */
@@ -238,7 +239,7 @@ const COLUMNS: readonly (readonly [names: string, meaning: string])[] = [
   ['expire_at', 'its end, such as 2027-01-31 or 2027-01-31 18:00; never: no end'],
   [
     'cycle_unit, cycle_reset_at, cycle_time_zone',
-    'of cycle quotas: hour, day, week, month or year; the next reset; such as Europe/Berlin',
+    `of cycle quotas: one of ${UNITS.join(', ')}; the next reset; such as Europe/Berlin`,
   ],
   ['cap, window_seconds', 'of caps: limits or only watches; of rolling ones how far they look back, such as 24 hours'],
   ['thresholds', 'per cents, such as 50 80; none: no threshold'],

@@ -34,7 +34,7 @@ const PAGE_SIZE = 50
 /** Further pages are read by id: the service would have to skip all rows before a page by number. */
 const LAST_PAGE = 1_000
 
-const CYCLES: Readonly<Record<string, string>> = {
+const CYCLES: Readonly<Record<NonNullable<Quota['cycleUnit']>, string>> = {
   hour: 'hourly',
   day: 'daily',
   week: 'weekly',
@@ -45,7 +45,7 @@ const CYCLES: Readonly<Record<string, string>> = {
 /** The kind of a quota, in a word or two. */
 export function kindOf({ quotaType, cycleUnit, windowSeconds }: Quota): string {
   if (quotaType === 3) return `rolling, ${windowText(windowSeconds ?? 0)}`
-  return quotaType === 1 ? 'total' : (CYCLES[cycleUnit ?? ''] ?? 'cycle')
+  return cycleUnit === null ? 'total' : CYCLES[cycleUnit]
 }
 
 /** The same, with the mode of a cap, and what a group has to do with it. */
