@@ -27,6 +27,12 @@ const HOUR = 3_600_000
 /** At least as many of each unit as a year can hold. */
 const MAX_PER_YEAR = { hour: 8784, day: 366, week: 53, month: 12, year: 1 } satisfies Record<CycleUnit, number>
 
+/** Each unit of the calendar as a member of Temporal's durations. */
+const OF_CALENDAR = { day: 'days', week: 'weeks', month: 'months', year: 'years' } as const satisfies Record<
+  Exclude<CycleUnit, 'hour'>,
+  string
+>
+
 /** More than the number of years from MIN_INSTANT to MAX_INSTANT. */
 const YEARS_OF_TIME = 10_001
 
@@ -53,7 +59,7 @@ export function resetsOf({ unit, timeZone, anchor }: CycleRule): (n: number) => 
     if (n === 0) return anchor
     // Temporal throws beyond the end of its own calendar.
     if (n > most) return Infinity
-    return origin.add({ [`${unit}s`]: n }, { overflow: 'constrain' }).epochMilliseconds
+    return origin.add({ [OF_CALENDAR[unit]]: n }, { overflow: 'constrain' }).epochMilliseconds
   }
 }
 
@@ -64,7 +70,7 @@ export function resetsOf({ unit, timeZone, anchor }: CycleRule): (n: number) => 
 function roughly({ unit, timeZone, anchor }: CycleRule, at: Instant): number {
   if (unit === 'hour') return Math.floor((at - anchor) / HOUR)
   const from = zoned(anchor, timeZone).toPlainDate()
-  return from.until(zoned(at, timeZone).toPlainDate(), { largestUnit: unit })[`${unit}s`]
+  return from.until(zoned(at, timeZone).toPlainDate(), { largestUnit: unit })[OF_CALENDAR[unit]]
 }
 
 interface StartedCycle extends Cycle {

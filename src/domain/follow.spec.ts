@@ -55,7 +55,7 @@ const NAMES = {
   label: 'label',
   windowSeconds: 'window_seconds',
   cap: 'cap',
-} as const
+} as const satisfies Readonly<Record<Exclude<keyof SettingsPatch, 'thresholds'>, SettingName>>
 const CYCLE: readonly SettingName[] = ['cycle_reset_at', 'cycle_time_zone', 'cycle_unit']
 
 type Step =

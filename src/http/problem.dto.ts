@@ -1,3 +1,4 @@
+import { CYCLE_UNITS } from '../domain/cycle.js'
 import { CAP_MODES, type CapMode, MAX_AMOUNT, QUOTA_TYPES, type QuotaType } from '../domain/quota.js'
 import { ResponseChoice, ResponseInstant, ResponseId, ResponseInteger, ResponseText } from './field.decorator.js'
 
@@ -8,7 +9,7 @@ export class FieldErrorDto {
   field!: string
 
   /** The mistake, or what the field accepts. */
-  @ResponseText({ example: 'must be one of hour, day, week, month, year' })
+  @ResponseText({ example: `must be one of ${CYCLE_UNITS.join(', ')}` })
   message!: string
 }
 

@@ -1,6 +1,7 @@
 import { describe, expect, it } from '@jest/globals'
 import fc from 'fast-check'
 import { DataSource } from 'typeorm'
+import { CYCLE_UNITS } from '../../src/domain/cycle.js'
 import { TransactionRunner } from '../../src/database/transaction-runner.js'
 import { CapTrialReader, type TrialBounds } from '../../src/ledger/read/cap-trial-reader.js'
 import type { TrialSettings } from '../../src/domain/cap-trial.js'
@@ -73,7 +74,7 @@ const cap = fc.oneof(
   fc.record({
     quota_type: fc.constant(2),
     total,
-    cycle_unit: fc.constantFrom('hour', 'day', 'week', 'month', 'year'),
+    cycle_unit: fc.constantFrom(...CYCLE_UNITS),
     // After the beginning, and beyond the end.
     resetsIn: fc.oneof(fc.constantFrom(1, HOUR, DAY, 40 * DAY), fc.integer({ min: 1, max: 5 * DAY })),
     cycle_time_zone: fc.constantFrom('UTC', 'Europe/Berlin', 'America/New_York', 'Asia/Kathmandu'),

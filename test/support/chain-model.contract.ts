@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import fc from 'fast-check'
 import type { Response } from 'supertest'
-import type { CycleUnit } from '../../src/domain/cycle.js'
+import { CYCLE_UNITS } from '../../src/domain/cycle.js'
 import { TestApp } from './app.js'
 import { ChainModel, type Count, type Expected, type Operation, type Quota, type Rule } from './chain.model.js'
 import type { ChannelApi } from './channel-api.js'
@@ -35,7 +35,7 @@ const span = fc.oneof(
   fc.integer({ min: 1, max: 48 }).map((hours) => hours * HOUR),
   fc.integer({ min: 1, max: 60 }).map((days) => days * DAY),
 )
-const unit = fc.constantFrom<CycleUnit>('hour', 'day', 'week', 'month')
+const unit = fc.constantFrom(...CYCLE_UNITS)
 const windowSeconds = fc.constantFrom(60, 3600, 7200, 86_400)
 const maybe = <T>(value: fc.Arbitrary<T>, freq = 2): fc.Arbitrary<T | undefined> =>
   fc.option(value, { nil: undefined, freq })

@@ -10,7 +10,7 @@ import { Sweeper } from '../../src/ledger/upkeep/sweeper.js'
 import { UsageReader } from '../../src/ledger/read/usage-reader.js'
 import type { MailQuota } from '../../src/mail-quota/mail-quota.entity.js'
 import { MAIL } from '../../src/mail-quota/mail.channel.js'
-import type { CycleUnit } from '../../src/domain/cycle.js'
+import { type CycleUnit, CYCLE_UNITS } from '../../src/domain/cycle.js'
 import type { Status } from '../../src/domain/quota.js'
 import type { SettingsPatch } from '../../src/domain/settings.js'
 import { SMS } from '../../src/sms-quota/sms.channel.js'
@@ -53,7 +53,7 @@ const span = fc.oneof(
   fc.integer({ min: 1, max: 48 }).map((hours) => hours * HOUR),
   fc.integer({ min: 1, max: 400 }).map((days) => days * DAY),
 )
-const unit = fc.constantFrom<CycleUnit>('hour', 'day', 'week', 'month', 'year')
+const unit = fc.constantFrom(...CYCLE_UNITS)
 const zone = fc.constantFrom('UTC', 'Europe/Berlin', 'America/New_York', 'Australia/Lord_Howe', 'Asia/Kathmandu')
 const label = fc.constantFrom('a', 'İ', ' e\u0301 ', '💣')
 const maybe = <T>(value: fc.Arbitrary<T>): fc.Arbitrary<T | undefined> => fc.option(value, { nil: undefined })

@@ -1,4 +1,5 @@
 import { describe, expect } from '@jest/globals'
+import { CYCLE_UNITS } from '../../../src/domain/cycle.js'
 import { bodyOf, brokenFields, fresh, START } from '../quota-api.js'
 import { it } from '../scoped.js'
 import { END, LATEST, type QuotaSuite, RESET } from './suite.js'
@@ -99,7 +100,7 @@ export function createContract(suite: QuotaSuite): void {
       })
     })
 
-    it.each(['hour', 'day', 'week', 'month', 'year'])('takes cycles of a %s', async (cycle_unit) => {
+    it.each(CYCLE_UNITS)('takes cycles of a %s', async (cycle_unit) => {
       expect(await made(cycle(fresh(), { cycle_unit }))).toMatchObject({ cycle_unit, cycle_reset_at: RESET })
     })
 
