@@ -7,6 +7,7 @@ import { ENTITIES } from '../src/entities.js'
 import { ACT_KINDS } from '../src/ledger/rows/act.entity.js'
 import { CHANGE_ACTIONS } from '../src/ledger/rows/change.entity.js'
 import { CYCLE_UNITS } from '../src/domain/cycle.js'
+import { SETTING_NAMES } from '../src/domain/settings.js'
 import { alwaysOnEveryStore, type Store } from './support/store.js'
 
 /** A channel that limits users, as SMS does. */
@@ -198,6 +199,7 @@ alwaysOnEveryStore('migrations', (kind) => {
         ['act.kind', ACT_KINDS],
         ['change.action', CHANGE_ACTIONS],
         ['quota.cycle_unit', CYCLE_UNITS],
+        ['quota.overrides', [SETTING_NAMES.join(' ').replace('status', 'status:disabled')]],
       ] as const)
         for (const channel of ['mail', 'sms']) {
           const place = `${channel}_${column}`
