@@ -28,6 +28,7 @@ trap 'rm -f "$dump.part"' EXIT
 trap 'exit 1' HUP INT TERM
 "$@" >"$dump.part" || die "$1 failed. The dumps in $folder are as they were"
 tail -n 1 -- "$dump.part" | grep -q '^-- Dump completed' || die "the dump of $1 is not whole. The dumps in $folder are as they were"
+grep -q '^CREATE TABLE .schema_migration.' -- "$dump.part" || die "the dump of $1 is of another database. The dumps in $folder are as they were"
 mv -- "$dump.part" "$dump"
 # Of a dump whose shell was killed, a part is left. The slash: FOLDER may be a symbolic link.
 find "$folder/" \( -name 'quota-????-??-??.sql' -o -name 'quota-????-??-??.sql.part' \) -mtime "+$days" -exec rm -f {} +

@@ -62,15 +62,16 @@ export async function startService({ databaseUrl, tokens, day = false, port }) {
       stdio: ['ignore', 'inherit', 'inherit', ...(day ? ['ipc'] : [])],
     },
   )
+  const ended = once(service, 'exit')
   const url = `http://127.0.0.1:${own}`
   const stop = async () => {
     service.kill('SIGINT')
-    if (service.exitCode === null) await once(service, 'exit')
+    await ended
   }
   for (let attempt = 0; attempt < 1_200; attempt += 1) {
     const answer = await fetch(`${url}/health/ready`).catch(() => undefined)
     if (answer?.ok) return { url, stop, process: service }
-    if (service.exitCode !== null) break
+    if (service.exitCode !== null || service.signalCode !== null) break
     await sleep(50)
   }
   await stop()

@@ -43,6 +43,7 @@ const service = spawn(process.execPath, [fileURLToPath(new URL('../dist/src/main
   },
   stdio: ['ignore', 'inherit', 'inherit'],
 })
+const ended = once(service, 'exit')
 const count = { answered: 0, lost: 0, replayed: 0, refused: 0, units: 0 }
 const options = { baseUrl: `http://127.0.0.1:${port}`, token }
 /** The client of the administrator, over a reliable network. */
@@ -112,7 +113,7 @@ try {
   process.exitCode = exact ? 0 : 1
 } finally {
   service.kill('SIGINT')
-  if (service.exitCode === null) await once(service, 'exit')
+  await ended
   await rm(directory, { recursive: true, force: true })
 }
 
@@ -159,7 +160,7 @@ async function ready() {
   for (let attempt = 0; attempt < 200; attempt += 1) {
     const answer = await fetch(`http://127.0.0.1:${port}/health/ready`).catch(() => undefined)
     if (answer?.ok) return
-    if (service.exitCode !== null) break
+    if (service.exitCode !== null || service.signalCode !== null) break
     await sleep(50)
   }
   throw new Error('the service does not start')

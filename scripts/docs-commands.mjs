@@ -27,14 +27,17 @@ const BACKUP = 'docs/run/backup-and-upgrade.md'
 /** Page, first words of commands, and who runs them: a file of the project, or `not here` with the reason. */
 const ELSEWHERE = [
   ['README.md', ['npm ci && npm test'], CI],
-  ['README.md', ['cp .env.example .env && docker build', 'docker run', 'docker compose up'], CONTAINERS],
+  [
+    'README.md',
+    ['cp .env.example .env && chmod 600 .env && docker build', 'docker run', 'docker compose up'],
+    CONTAINERS,
+  ],
   ['CONTRIBUTING.md', ['npm ci'], CI],
   ['connectors/mail/README.md', ['docker build', 'docker run'], NO_ENGINE],
   [BACKUP, ['docker compose', 'docker stop', 'docker run', 'docker start'], CONTAINERS],
   [BACKUP, ['sh deploy/restore.sh quota.sql quota docker compose exec'], CONTAINERS],
   [BACKUP, ['sh deploy/restore.sh quota.sql quota mariadb'], 'test/backup.full-spec.ts'],
   ['docs/run/database.md', ['echo "ALTER USER'], NO_ENGINE],
-  ['docs/run/database.md', ['docker compose up'], CONTAINERS],
   ['docs/run/operations.md', ['npm ci', 'npm run build'], CI],
   ['docs/run/operations.md', ['docker build', 'docker run'], CONTAINERS],
   ['docs/run/operations.md', ['docker tag', 'kubectl'], CLUSTER],

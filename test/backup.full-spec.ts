@@ -276,6 +276,8 @@ onEveryServer('a dump of a server', (kind) => {
       )
     await writeFile(at('cut.sql'), (await dump()).slice(0, -1_000))
     expect(await keep('cat', at('cut.sql'))).toMatch(/not whole.*as they were/)
+    await writeFile(at('other.sql'), 'CREATE TABLE `other` (\n  `id` int\n);\n-- Dump completed\n')
+    expect(await keep('cat', at('other.sql'))).toMatch(/another database.*as they were/)
     expect(await keep('false')).toMatch(/false failed.*as they were/)
     // Dash runs no EXIT trap at a signal.
     expect(await keep('sh', '-c', 'kill -TERM $PPID; sleep 0.1')).toBe('')

@@ -344,6 +344,22 @@ onEveryStore('the senders of examples/senders, on a network that loses answers,'
       expect(await resultsOf([message])).toEqual([{ id: message.id, result: 'sent', unsettled }])
     })
 
+    it('says which message the service does not take, and sends those behind it', async () => {
+      const account_id = base + 350
+      await quotaOf(account_id)
+      const [first, ...others] = times(4).map((n) => ({ id: `${name} ${1100 + n}`, account_id, amount: 1, text: 'x' }))
+      const [none, reused, last] = others as [Message, Message, Message]
+      const results = await resultsOf([first!, { ...none, amount: 0 }, { ...reused, id: first!.id, amount: 2 }, last])
+      const invalid = (code: string): object => ({ result: 'invalid', problem: expect.objectContaining({ code }) })
+      expect(results).toEqual([
+        { id: first!.id, result: 'sent' },
+        { id: none.id, ...invalid('validation_failed') },
+        { id: first!.id, ...invalid('idempotency_key_reused') },
+        { id: last.id, result: 'sent' },
+      ])
+      expect(await booksOf(account_id)).toEqual({ used: 2, reserved: 0, states: ['committed', 'committed'] })
+    })
+
     it('stops at the first message, after one request, if the token is wrong; and names what is not set', async () => {
       let requests = 0
       bench.proxy.rule = (head) => {

@@ -9,6 +9,7 @@
  *   sent      charged
  *   not sent  not charged. To send it after all, give it a new id: 8841.2
  *   refused   not charged. Send the same line again from `refills_at` on; where that is null, ask an administrator
+ *   invalid   not charged. The service takes no such message; `problem` says what is wrong with it
  *   unknown   not sent. Send the line again soon, with the `run` of this result
  *   seen      left alone, since another run has reserved for it: `committed` was sent, `reserved` is perhaps being
  *             sent; `released` was not sent, `expired` perhaps: then find out, and give it a new id
@@ -133,6 +134,10 @@ function send(array $message): array
     } catch (Unknown) {
         return ['result' => 'unknown', 'run' => $run];
     } catch (Refused $refusal) {
+        if (in_array($refusal->status, [400, 422], true)) {
+            // What is wrong is this message: the ones behind it are not held up.
+            return ['result' => 'invalid', 'problem' => $refusal->problem];
+        }
         if ($refusal->status !== 409) {
             throw $refusal;
         }

@@ -7,6 +7,7 @@ Each line of stdin is a message, {"id": "8841", "account_id": 7, "amount": 1, â€
   sent      charged
   not sent  not charged. To send it after all, give it a new id: 8841.2
   refused   not charged. Send the same line again from `refills_at` on; where that is null, ask an administrator
+  invalid   not charged. The service takes no such message; `problem` says what is wrong with it
   unknown   not sent. Send the line again soon, with the `run` of this result
   seen      left alone, since another run has reserved for it: `committed` was sent, `reserved` is perhaps being sent;
             `released` was not sent, `expired` perhaps: then find out, and give it a new id
@@ -123,6 +124,9 @@ def send(message):
         return {"result": "unknown", "run": run}
     except Refused as refusal:
         status, problem = refusal.args
+        if status in (400, 422):
+            # What is wrong is this message: the ones behind it are not held up.
+            return {"result": "invalid", "problem": problem}
         if status != 409:
             raise
         # Nothing was charged, and the key is still free: the same message may be sent from `refills_at` on.
