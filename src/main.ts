@@ -53,7 +53,8 @@ async function start(): Promise<void> {
   if (ran.length > 0) logger.log(`the schema is up to date; migrations run: ${ran.join(', ')}`, 'Main')
   const app = await createApp(config, { logger })
   app.get(LogMetrics).watch(stdout)
-  app.get(TokensFile).obey()
+  // One of them says it if there is no file to read.
+  if (config.tokensFile !== undefined || config.webhooksFile === undefined) app.get(TokensFile).obey()
   if (config.webhooksFile !== undefined) app.get(Webhooks).file.obey()
   await app.init()
   const { unfinished, unknown } = await using(config.database, async () => schemaDifference(app.get(DataSource)))

@@ -9,7 +9,7 @@ export interface BatchUnknown {
   readonly error: OutcomeUnknown
 }
 
-/** The outcome of one item of a batch, by `status`. */
+/** The outcome of one item of a batch, by `status`. 503 is unknown, too: its write may have lost its answer. */
 export type BatchResult<Channel extends AnyChannel> = Channel['done'] | BatchRefused | BatchUnknown
 
 const MAX_ITEMS = 1_000

@@ -57,6 +57,10 @@ describe('change sets', () => {
     const network = new TestNetwork(() => json(200, set('applying')))
     const sets = changeSets(network.client.mail)
     expect(await rejection(sets.wait(1, { deadlineMs: 60_000 }))).toMatchObject({ name: 'TimeoutError' })
+    const away = new TestNetwork(() => problem(503, 'unavailable'))
+    const waiting = changeSets(away.client.mail).wait(1, { deadlineMs: 600_000 })
+    expect(await rejection(waiting)).toMatchObject({ code: 'unavailable' })
+    expect(away.timing.now()).toBeGreaterThan(580_000)
     const silent = new TestNetwork(() => 'silence')
     expect(await rejection(changeSets(silent.client.mail).wait(1, { deadlineMs: 1_000 }))).toBeInstanceOf(
       OutcomeUnknown,

@@ -173,7 +173,7 @@ export class ChangeSets<Channel extends AnyChannel> extends Calls {
    * Waits until a change set is `ready`, `applied`, `reverted` or `failed`.
    * @param set the change set, or its id
    * @throws DOMException `TimeoutError` if its work has not ended
-   * @throws OutcomeUnknown if nobody answers at the end of the time
+   * @throws Problem `unavailable`, or OutcomeUnknown, if the service is away at the end of the time
    */
   async wait(
     set: number | ChangeSet<Channel>,
@@ -182,7 +182,7 @@ export class ChangeSets<Channel extends AnyChannel> extends Calls {
     const { transport } = this
     const until = transport.timing.now() + deadlineMs
     const look = (id: number): Promise<ChangeSet<Channel>> =>
-      this.get(id, { signal, deadlineMs: Math.min(transport.deadlineMs, until - transport.timing.now()) })
+      this.get(id, { signal, deadlineMs: until - transport.timing.now() })
     let seen = typeof set === 'number' ? await look(set) : set
     for (let pauseMs = FIRST_LOOK_MS; AT_WORK.includes(seen.state); pauseMs = Math.min(pauseMs * 1.5, MAX_LOOK_MS)) {
       if (transport.timing.now() + pauseMs > until)

@@ -53,7 +53,8 @@ export class ChannelClient<Channel extends AnyChannel> extends Calls {
    * Spends units for many items, each with its own key and independent of the others. Any number of items: they are
    * sent in requests of 1,000 items and 1 MB, one after the other, each with its own deadline. Only items that meet
    * `unavailable` are retried.
-   * @returns one result for each item, in order: `status` 200, that of a refusal, or `'unknown'`
+   * @returns one result for each item, in order: `status` 200, that of a refusal, or `'unknown'`; 503, met until the
+   * deadline, is unknown, too: send it again with the same key
    * @throws Problem if a request is refused as a whole (`unauthenticated`); send all items again: those that took
    * effect are `replayed`
    */

@@ -426,6 +426,27 @@ describe('an edit whose answer was lost', () => {
     await expect(editing('us').client.sms.quotas.delete(1)).resolves.toBeUndefined()
   })
 
+  it.each([
+    ['is away', () => problem(503, 'unavailable'), 'unavailable'],
+    ['no longer takes the token', () => problem(401, 'unauthenticated'), 'unauthenticated'],
+    ['fails', () => problem(500, 'internal_error'), 'internal_error'],
+  ])('stays unknown, by its own id, where the history %s', async (_, history, code) => {
+    const edits = [
+      ({ client }: TestNetwork) => client.mail.quotas.update(1, { total: 5, version: 3 }, { deadlineMs: 30_000 }),
+      ({ client }: TestNetwork) => client.sms.quotas.delete(1, {}, { deadlineMs: 30_000 }),
+    ]
+    for (const edit of edits) {
+      const network = new TestNetwork(({ method }, number) => {
+        if (method === 'GET') return history()
+        if (number === 1) return 'broken'
+        return method === 'PUT' ? problem(409, 'version_mismatch', { version: 4 }) : problem(404, 'quota_not_found')
+      })
+      const requestId = (): string | undefined => network.sent[0]?.headers['x-request-id']
+      const error = await rejection(edit(network))
+      expect(error).toMatchObject({ name: 'OutcomeUnknown', requestId: requestId(), cause: { code } })
+    }
+  })
+
   it("is told of somebody else's edit", async () => {
     const error = await rejection(editing('somebody').client.mail.quotas.update(1, { total: 5, version: 3 }))
     expect(error).toMatchObject({ code: 'version_mismatch', version: 4 })

@@ -101,7 +101,7 @@ export interface Call extends MaybeKeyedOptions {
   /** May it be sent again if it is unknown whether it took effect? Reads and calls with a key always may. */
   readonly repeatable?: boolean
   /**
-   * Called if the call is refused after an attempt that may have taken effect: did it?
+   * Called if the call is refused after an attempt that may have taken effect: did it? If it fails, nobody knows.
    * @returns the answer instead of the refusal; undefined if it did not
    */
   readonly confirm?: (problem: Problem, requestId: string) => Promise<object | undefined>
@@ -240,8 +240,13 @@ export class Transport {
       })
       if (outcome.kind === 'done') return { body: outcome.body, replayed: outcome.replayed }
       if (outcome.kind === 'refused') {
-        const body = doubt ? await call.confirm?.(outcome.error, requestId) : undefined
-        if (body !== undefined) return { body, replayed: true }
+        const body =
+          doubt &&
+          (await call.confirm?.(outcome.error, requestId).catch((error: unknown) => {
+            signal?.throwIfAborted()
+            throw ended(error)
+          }))
+        if (body) return { body, replayed: true }
         // Access, and what is before the service, refuse without a look at the key: earlier attempts may have effect.
         throw ended(outcome.error, !/^(unauth|forb|foreign)/.test(outcome.error.code))
       }
@@ -363,15 +368,14 @@ function problemOf(status: number, body: unknown, requestId: string): ProblemBod
     if ('errors' in problem) for (const error of problem.errors) error.field = camelName(error.field)
     return problem
   }
-  const foreign = {
+  return {
     type: 'about:blank',
     title: 'Foreign answer',
     status,
     detail: `a proxy answered ${status}`,
     code: 'foreign_answer',
     requestId,
-  }
-  return foreign as unknown as ProblemBody
+  } as unknown as ProblemBody
 }
 
 /** Parses `Retry-After`: seconds, or a time. In seconds. */

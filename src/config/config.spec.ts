@@ -225,10 +225,16 @@ describe('loadConfig', () => {
         OTEL_EXPORTER_OTLP_PROTOCOL: 'grpc',
         OTEL_TRACES_SAMPLER: 'some',
         OTEL_TRACES_SAMPLER_ARG: '1.5',
+        OTEL_EXPORTER_OTLP_HEADERS: 'a=b%3Bc, api-key: x ,k=50%,key=x;y',
+        OTEL_RESOURCE_ATTRIBUTES: 'a=b,,c=',
       }),
     ).toEqual([
       'OTEL_EXPORTER_OTLP_ENDPOINT must be the URL of a collector, like http://collector:4318',
       'OTEL_EXPORTER_OTLP_PROTOCOL must be one of http/json',
+      'OTEL_EXPORTER_OTLP_HEADERS, entry 2: must be name=value, percent-encoded',
+      'OTEL_EXPORTER_OTLP_HEADERS, entry 3: must be name=value, percent-encoded',
+      'OTEL_EXPORTER_OTLP_HEADERS, entry 4: must be name=value, percent-encoded',
+      'OTEL_RESOURCE_ATTRIBUTES, entry 3: must be name=value, percent-encoded',
       expect.stringContaining('OTEL_TRACES_SAMPLER must be one of always_on'),
       'OTEL_TRACES_SAMPLER_ARG must be a number from 0 to 1',
     ])

@@ -490,9 +490,9 @@ function readTraces(read: Reader): TracesConfig | undefined {
   read.choice('OTEL_EXPORTER_OTLP_PROTOCOL', 'http/json', ['http/json'])
   const found = Object.freeze({
     url: url ?? '',
-    headers: read.text('OTEL_EXPORTER_OTLP_HEADERS') ?? '',
+    headers: readPairs(read, 'OTEL_EXPORTER_OTLP_HEADERS'),
     serviceName: read.text('OTEL_SERVICE_NAME') ?? 'quota-service',
-    resource: read.text('OTEL_RESOURCE_ATTRIBUTES') ?? '',
+    resource: readPairs(read, 'OTEL_RESOURCE_ATTRIBUTES'),
     sampler: read.choice('OTEL_TRACES_SAMPLER', 'parentbased_always_on', SAMPLERS),
     ratio: read.ratio('OTEL_TRACES_SAMPLER_ARG', 1),
   })
@@ -500,6 +500,25 @@ function readTraces(read: Reader): TracesConfig | undefined {
   // A platform may set these variables for all of its processes, also where tracing is not configured.
   read.mistakes.splice(before)
   return undefined
+}
+
+/** Reads what OpenTelemetry parses without an error: it leaves out what it cannot read, and ends a value at `;`. */
+function readPairs(read: Reader, name: string): string {
+  const text = read.text(name) ?? ''
+  for (const [place, pair] of text.split(',').entries())
+    if (pair.trim() !== '' && !isPair(pair))
+      read.mistakes.push(`${name}, entry ${place + 1}: must be name=value, percent-encoded`)
+  return text
+}
+
+function isPair(text: string): boolean {
+  const [name = '', ...value] = text.split('=').map((part) => part.trim())
+  try {
+    decodeURIComponent(text)
+  } catch {
+    return false
+  }
+  return name !== '' && value.join('') !== '' && !text.includes(';')
 }
 
 function isHttpUrl(text: string): boolean {
