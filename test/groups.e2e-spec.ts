@@ -62,6 +62,27 @@ forSharedRules('groups', (kind, channels) => {
   })
 
   it.each(channels)(
+    'of $name show their own history, and read neither that of their members nor that of others',
+    async (api) => {
+      const { id: group } = bodyOf(201, await app.post(`${api.quotas}/groups`, { name: `history ${fresh()}` }))
+      const owners = Array.from({ length: 60 }, () => fresh())
+      for (const owner of owners) bodyOf(201, await app.post(`${api.quotas}/groups`, { name: `other ${owner}` }))
+      bodyOf(200, await app.post(`${api.quotas}/groups/${group}/members`, { [`${api.owner}s`]: owners }))
+      const each = { group_id: group, per: 'member', quota_type: 1, total: 9, expire_at: app.clock.after(9_000) }
+      const { id } = bodyOf(201, await app.post(api.quotas, each))
+      for (const owner of owners)
+        bodyOf(200, await app.post(api.consume, { [api.owner]: owner, amount: 1 }, { key: `h${owner}` }))
+      for (const count of bodyOf(200, await app.get(`${api.list}?follows=${id}&page_size=100`)).items)
+        bodyOf(200, await app.put(`${api.quotas}/${count.id}`, { total: 8 }))
+      const read = async () => rowsRead(kind, app.app.get(DataSource), `${api.channel}_change`)
+      const before = await read()
+      const { items, total } = bodyOf(200, await app.get(`${api.quotas}/groups/${group}/changes`))
+      expect((await read()) - before).toBeLessThan(30)
+      expect([total, items.map(({ action }: Body) => action)]).toEqual([2, ['members', 'create']])
+    },
+  )
+
+  it.each(channels)(
     'of $name read no count of a quota that is over, and go on counting if it is revived',
     async (api) => {
       const owner = fresh()

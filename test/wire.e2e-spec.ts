@@ -47,7 +47,12 @@ onEveryStore('the wire', (kind) => {
       .send(bytes as unknown as string)
 
   /** A request as it is written, path and headers untouched. */
-  const plain = (method: string, path: string, headers: Record<string, string> = {}, chunks: readonly string[] = []) =>
+  const plain = (
+    method: string,
+    path: string,
+    headers: Record<string, string> = {},
+    chunks: readonly (string | Buffer)[] = [],
+  ) =>
     new Promise<{ status: number; headers: Record<string, unknown>; text: string }>((resolve, reject) => {
       const sent = httpRequest(app.url, { method, path, headers }, (response) => {
         let text = ''
@@ -718,6 +723,23 @@ onEveryStore('the wire', (kind) => {
       ['deflate that is none', 'deflate', Buffer.from('{}')],
     ])('answers malformed_json to %s', async (_what, encoding, bytes) => {
       expect(refusal(await raw(QUOTAS, bytes, { 'Content-Encoding': encoding }))).toEqual([400, 'malformed_json'])
+    })
+
+    it.each<[string, (text: string) => Buffer]>([
+      ['deflate', deflateSync],
+      ['br', brotliCompressSync],
+    ])('refuses what follows a body in %s, in one piece or several, instead of losing it', async (encoding, pack) => {
+      const headers = { 'Content-Encoding': encoding }
+      const twice = (text: string): Buffer[] => [pack(text), pack(text)]
+      const quota = JSON.stringify(newQuota(fresh()))
+      expect(refusal(await raw(QUOTAS, Buffer.concat(twice(quota)), headers))).toEqual([400, 'malformed_json'])
+      const csv = { ...headers, 'Content-Type': 'text/csv' }
+      const file = twice(`account_id,quota_type,total,expire_at\n${fresh()},1,5,2099-01-01\n`)
+      const errors = { body: 'ended early, or could not be decompressed' }
+      expect(brokenFields(await raw(`${QUOTAS}/import`, Buffer.concat(file), csv))).toEqual(errors)
+      const { status, text } = await plain('POST', `${QUOTAS}/import`, { ...ADMIN, ...csv }, file)
+      expect([status, JSON.parse(text).errors]).toEqual([400, [{ field: 'body', message: errors.body }]])
+      expect((await raw(`${QUOTAS}/import`, file[0]!, csv)).status).toBe(202)
     })
 
     it('counts 100 kB after decompression', async () => {

@@ -4,7 +4,7 @@ import type { Gunzip } from 'node:zlib'
 import type { Request, Response } from 'express'
 import { ServiceError, validationFailed } from '../common/service-error.js'
 import { TimeSlice } from '../common/time-slice.js'
-import { bringsBody, codingOf, continueIfExpected, DECODERS } from './request-body.js'
+import { bringsBody, type Coding, codingOf, continueIfExpected, DECODERS, hasLeft } from './request-body.js'
 
 declare module 'express-serve-static-core' {
   interface Request {
@@ -45,6 +45,9 @@ export class BodyStream {
   private readonly hash = createHash('sha256')
   private readonly source: Source | undefined
   private bytes = 0
+  private readonly coding: Coding | undefined
+  /** The bytes of the body as sent. */
+  private received = 0
 
   /** @throws ServiceError unsupported_media_type, payload_too_large */
   constructor(
@@ -61,9 +64,13 @@ export class BodyStream {
     continueIfExpected(request, response)
     const source: Source = coding === undefined ? new PassThrough() : DECODERS[coding]()
     this.source = source
+    this.coding = coding
     // Without a reader, an error would end the process.
     source.on('error', () => undefined)
     request.once('aborted', () => source.destroy(new Error('the request broke off')))
+    request.on('data', (chunk: Buffer) => {
+      this.received += chunk.length
+    })
     request.pipe(source)
     this.endIfLate(source, response, lateBodies)
   }
@@ -86,6 +93,10 @@ export class BodyStream {
         if (slice.spent) await slice.next()
         yield piece
       }
+      const { coding, request, received, source } = this
+      const { bytesWritten = received } = source
+      if (coding !== undefined && (!request.complete || hasLeft(coding, { bytesWritten }, received)))
+        throw new Error('data follows the compressed body')
     } catch (error) {
       if (error instanceof ServiceError) throw error
       throw validationFailed([{ field: 'body', message: 'ended early, or could not be decompressed' }])

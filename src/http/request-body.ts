@@ -10,6 +10,18 @@ export const JSON_BODY = 'application/json'
 
 export const DECODERS = { gzip: createGunzip, deflate: createInflate, br: createBrotliDecompress } as const
 
+/**
+ * Has a decoder left bytes that it was given? Deflate and Brotli end with their first stream, whatever follows it; gzip
+ * joins streams, and ignores zeros behind them.
+ */
+export function hasLeft(
+  coding: Coding,
+  { bytesWritten }: { readonly bytesWritten: number },
+  received: number,
+): boolean {
+  return coding !== 'gzip' && bytesWritten !== received
+}
+
 /** The supported compressions of a body. */
 export type Coding = keyof typeof DECODERS
 
@@ -65,17 +77,21 @@ async function decoded(request: Request, coding: Coding, limit: number): Promise
   const decoder = DECODERS[coding]()
   // Otherwise the reader would wait forever if the request breaks off.
   const breakOff = () => decoder.destroy(Object.assign(new Error('the request broke off'), { type: 'request.aborted' }))
-  request.once('aborted', breakOff).pipe(decoder)
+  let received = 0
+  const count = (chunk: Buffer): void => {
+    received += chunk.length
+  }
+  request.once('aborted', breakOff).on('data', count).pipe(decoder)
   try {
     const bytes = await rawBody(decoder, { limit })
-    if (!request.complete) throw new Error('data follows the compressed body')
+    if (!request.complete || hasLeft(coding, decoder, received)) throw new Error('data follows the compressed body')
     request.resume()
     return bytes
   } catch (error) {
     if ((error as { type?: string }).type !== undefined) throw error
     throw new ServiceError('malformed_json', 'the body could not be decompressed', { cause: error })
   } finally {
-    request.off('aborted', breakOff).unpipe(decoder)
+    request.off('aborted', breakOff).off('data', count).unpipe(decoder)
     decoder.on('error', () => undefined).destroy()
   }
 }

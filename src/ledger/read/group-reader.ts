@@ -7,6 +7,7 @@ import type { Channel } from '../rows/channel.js'
 import type { QuotaRow } from '../rows/quota.entity.js'
 import { changeView, type ChangeView, groupView, type GroupView } from '../store/answers.js'
 import { groupNotFound } from '../store/errors.js'
+import { groupOwner } from '../rows/group.entity.js'
 import { GroupStore } from '../store/group-store.js'
 import { beginsWith, LedgerStore } from '../store/ledger-store.js'
 import type { Page } from './list-reader.js'
@@ -104,8 +105,11 @@ export class GroupReader<Q extends QuotaRow> {
     const reads = this.transactions.readsOf(principalId)
     if ((await reads.read(async (transaction) => this.groups.group(transaction, id))) === undefined)
       throw groupNotFound(id)
-    const sql = `WHERE ${change.column('groupId')} = ? AND ${change.column('quotaId')} IS NULL`
-    const found = await this.page(principalId, change.table, change.columns, { sql, values: [id] }, page, `group ${id}`)
+    // By the owner that a group is: by the group, changes of all members' counts would be examined.
+    const sql = `WHERE ${change.column('ownerId')} = ? AND ${change.column('quotaId')} IS NULL`
+    const from = change.readBy(this.transactions.dialect, ['ownerId', 'id'])
+    const where = { sql, values: [groupOwner(id)] }
+    const found = await this.page(principalId, from, change.columns, where, page, `group ${id}`)
     return { ...found, items: found.items.map((row) => changeView(this.channel, change.decode(row))) }
   }
 
