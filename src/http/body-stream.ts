@@ -4,7 +4,7 @@ import type { Gunzip } from 'node:zlib'
 import type { Request, Response } from 'express'
 import { ServiceError, validationFailed } from '../common/service-error.js'
 import { TimeSlice } from '../common/time-slice.js'
-import { bringsBody, type Coding, codingOf, continueIfExpected, DECODERS, hasLeft } from './request-body.js'
+import { bringsBody, type Coding, codingOf, continueIfExpected, DECODERS, refuseRest } from './request-body.js'
 
 declare module 'express-serve-static-core' {
   interface Request {
@@ -94,9 +94,7 @@ export class BodyStream {
         yield piece
       }
       const { coding, request, received, source } = this
-      const { bytesWritten = received } = source
-      if (coding !== undefined && (!request.complete || hasLeft(coding, { bytesWritten }, received)))
-        throw new Error('data follows the compressed body')
+      if (coding !== undefined) refuseRest(request, coding, source.bytesWritten ?? received, received)
     } catch (error) {
       if (error instanceof ServiceError) throw error
       throw validationFailed([{ field: 'body', message: 'ended early, or could not be decompressed' }])

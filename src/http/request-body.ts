@@ -11,15 +11,14 @@ export const JSON_BODY = 'application/json'
 export const DECODERS = { gzip: createGunzip, deflate: createInflate, br: createBrotliDecompress } as const
 
 /**
- * Has a decoder left bytes that it was given? Deflate and Brotli end with their first stream, whatever follows it; gzip
- * joins streams, and ignores zeros behind them.
+ * Call it when a decoder has ended. Deflate and Brotli end with their first stream, whatever follows it; gzip joins
+ * streams, and ignores zeros behind them.
+ * @param read the bytes that the decoder has taken
+ * @param received the bytes of the body so far, as sent
+ * @throws Error if something follows
  */
-export function hasLeft(
-  coding: Coding,
-  { bytesWritten }: { readonly bytesWritten: number },
-  received: number,
-): boolean {
-  return coding !== 'gzip' && bytesWritten !== received
+export function refuseRest({ complete }: Request, coding: Coding, read: number, received: number): void {
+  if (!complete || (coding !== 'gzip' && read !== received)) throw new Error('data follows the compressed body')
 }
 
 /** The supported compressions of a body. */
@@ -84,7 +83,7 @@ async function decoded(request: Request, coding: Coding, limit: number): Promise
   request.once('aborted', breakOff).on('data', count).pipe(decoder)
   try {
     const bytes = await rawBody(decoder, { limit })
-    if (!request.complete || hasLeft(coding, decoder, received)) throw new Error('data follows the compressed body')
+    refuseRest(request, coding, decoder.bytesWritten, received)
     request.resume()
     return bytes
   } catch (error) {
