@@ -2,7 +2,7 @@ import { beforeAll, expect, it } from '@jest/globals'
 import { createConnection } from 'mysql2/promise'
 import { DataSource } from 'typeorm'
 import { channelToken } from '../src/channel-api/ledger.module.js'
-import { TransactionRunner } from '../src/database/transaction-runner.js'
+import { type Reads, type Transaction, TransactionRunner } from '../src/database/transaction-runner.js'
 import { MAX_EXPIRED_AT_ONCE } from '../src/ledger/write/holds.js'
 import { Ledger } from '../src/ledger/write/ledger.js'
 import { QuotaReader } from '../src/ledger/read/quota-reader.js'
@@ -104,7 +104,44 @@ onEveryStore('holds of every member of a group', (kind) => {
     const [database, runner] = [app.app.get(DataSource), app.app.get(TransactionRunner)]
     const clock = new PassingClock(app.clock.after(0))
     const reader = new QuotaReader(MAIL, database, runner, clock, new RecentCounts(runner, 'holds', clock))
-    expect(await reader.check(2_500, 882)).toMatchObject({ allowed: false, refills_at: app.clock.after(60 * 2) })
+    // The limits are read at 0:00 and 0:01, and once more with the holds at 0:02: 882 are left by then.
+    expect(await reader.check(2_500, 884)).toMatchObject({ allowed: false, refills_at: app.clock.after(60 * 4) })
+  })
+
+  it('are of the same moment as the limits of a check, though one ends while it reads them', async () => {
+    const owner = 1_600
+    // Before that of any other.
+    const body = { account_id: owner, amount: 60, ttl_seconds: 30 }
+    const held = bodyOf(201, await app.post(MAIL_API.reserve, body, { as: 'usage', key: fresh('hold') }))
+    // It is released right before the holds are read, wherever the check reads its limits.
+    const runner = app.app.get(TransactionRunner)
+    const snapshot = runner.snapshot.bind(runner)
+    let released = 0
+    const releasing = <T>(unit: (transaction: Transaction) => Promise<T>): ((own: Transaction) => Promise<T>) => {
+      return async (transaction) => {
+        const rows: Transaction['rows'] = async (sql, values) => {
+          if (sql.includes('mail_hold') && (released += 1) === 1)
+            bodyOf(200, await app.post(`${MAIL_API.usage}/${held.id}/release`, {}, { as: 'usage' }))
+          return transaction.rows(sql, values)
+        }
+        return unit(Object.create(transaction, { rows: { value: rows } }) as Transaction)
+      }
+    }
+    const watching = Object.create(runner, {
+      snapshot: { value: async <T>(unit: (own: Transaction) => Promise<T>) => snapshot(releasing(unit)) },
+      readsOf: {
+        value: (flow: string): Reads => {
+          const reads = runner.readsOf(flow)
+          return { dialect: runner.dialect, read: async (unit) => reads.read(releasing(unit)) }
+        },
+      },
+    }) as TransactionRunner
+    const counts = new RecentCounts(runner, 'holds', app.clock)
+    const reader = new QuotaReader(MAIL, app.app.get(DataSource), watching, app.clock, counts)
+    const until = app.clock.after(30)
+    expect(await reader.check(owner, 870)).toMatchObject({ allowed: false, remaining: 820, refills_at: until })
+    expect(released).toBeGreaterThan(0)
+    expect(await reader.check(owner, 870)).toMatchObject({ allowed: true, remaining: 880 })
   })
 
   it('are in the state that a page is of, however long it is read', async () => {

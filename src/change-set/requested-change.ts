@@ -149,6 +149,7 @@ export class RecordReader<Q extends QuotaRow> {
       const { length } = this.columns
       const message = `has ${given.length > length ? 'more' : 'fewer'} cells than the header, which has ${length}`
       const refusal = validationFailed([{ field: 'record', message }])
+      if (isId(cells[ID_FIELD])) this.seen.add(cells[ID_FIELD])
       return refused(isCreate ? 'create' : 'update', refusal, cells[ID_FIELD])
     }
     return isCreate ? this.create(cells) : this.update(cells)

@@ -2,7 +2,7 @@ import type { DataSource } from 'typeorm'
 import type { Clock } from '../../common/clock.js'
 import { placeholders } from '../../database/row-codec.js'
 import { sharedMap, SharedReads } from '../../database/shared-reads.js'
-import type { Reads, TransactionRunner } from '../../database/transaction-runner.js'
+import type { Reads, Transaction, TransactionRunner } from '../../database/transaction-runner.js'
 import { ServiceError } from '../../common/service-error.js'
 import { available, refusingCaps, type Limits, payable } from '../../domain/cap.js'
 import { inForce } from '../../domain/chain.js'
@@ -29,6 +29,7 @@ import { quotaNotFound } from '../store/errors.js'
 import { GroupChains, GroupStore } from '../store/group-store.js'
 import { LedgerStore, LIVE_OF_OWNER, OPEN_HOLDS_AT_FIRST, OPEN_HOLDS_FACTOR } from '../store/ledger-store.js'
 import { countsWanted, followedByGroup } from '../store/wanted-counts.js'
+import type { OpenHoldsOf } from '../store/working-set.js'
 import { ListReader, type Page } from './list-reader.js'
 import type { PageRequest, QuotaFilter } from './list-statements.js'
 import { counted, countedIn, countOf, isPageRow, pageWithCount, readQuotas, readRows } from './quota-statements.js'
@@ -78,8 +79,6 @@ interface OwnerNow<Q> {
   groupId: number | null
   /** The quotas of its groups, nearest first. */
   groups: readonly Q[][]
-  /** The times when they can pay more, from the first `limit` open holds; undefined until a check needs them. */
-  refills: { readonly limit: number; readonly read: Promise<Refills> } | undefined
 }
 
 /** Owners of one statement. */
@@ -100,6 +99,21 @@ interface RolledOwner<Q extends QuotaRow> {
   readonly limits: Limits<Q>
 }
 
+/** An owner, with the earliest `limit` open holds of each owner and group whose quotas it may use. */
+interface HoldsWanted {
+  readonly ownerId: number
+  readonly limit: number
+}
+
+/** What is in force for an owner, and the times when it can take more, by its holds of the same moment. */
+interface LimitsAndHolds<Q extends QuotaState> {
+  readonly limits: Limits<Q>
+  readonly refills: Refills
+}
+
+/** The maximum number of owners whose holds are read together. */
+const HOLDERS_AT_ONCE = 50
+
 /**
  * Reads quotas without the engine: every read shows committed data, rolled to the present, with due holds subtracted
  * from `reserved`. Reads that arrive while others of their kind are at the database share the next statement. Data that
@@ -110,6 +124,7 @@ export class QuotaReader<Q extends QuotaRow> {
   private readonly store: LedgerStore<Q>
   private readonly one: SharedReads<number, Q | undefined>
   private readonly ofOwner: SharedReads<number, OwnerNow<Q>>
+  private readonly withHolds: SharedReads<HoldsWanted, LimitsAndHolds<Q>>
   private readonly lists: ListReader<Q>
   private readonly groups: GroupStore<Q>
   private readonly chains: GroupChains<Q>
@@ -139,6 +154,10 @@ export class QuotaReader<Q extends QuotaRow> {
       return new Map(quotas.map((row) => [row.id, row]))
     })
     this.ofOwner = new SharedReads(async (ownerIds) => this.readOwners(ownerIds))
+    this.withHolds = new SharedReads(async (wanted) => this.readWithHolds(wanted), {
+      most: HOLDERS_AT_ONCE,
+      keyOf: ({ ownerId, limit }) => `${ownerId} ${limit}`,
+    })
   }
 
   /** One quota. @throws ServiceError quota_not_found if it does not exist or is deleted */
@@ -213,10 +232,9 @@ export class QuotaReader<Q extends QuotaRow> {
    * Does `amount` fit now, and if not, when may it? It charges nothing, so the answer may be outdated when it arrives.
    */
   async check(ownerId: number, amount: number): Promise<CheckView> {
-    const { limits, now } = await this.rolled(ownerId)
+    const { limits, refill } = await this.fitting(ownerId, amount)
     const left = available(limits)
     const allowed = left >= amount
-    const refill = allowed ? null : await this.refillsAt(now, limits, amount)
     return {
       allowed,
       requested: amount,
@@ -289,7 +307,10 @@ export class QuotaReader<Q extends QuotaRow> {
   }
 
   private async rolled(ownerId: number): Promise<RolledOwner<Q>> {
-    const now = await this.ofOwner.get(ownerId)
+    return this.toPresent(await this.ofOwner.get(ownerId))
+  }
+
+  private toPresent(now: OwnerNow<Q>): RolledOwner<Q> {
     const { at, quotas, counts, groups, groupId } = now
     for (const quota of quotas) roll(quota, at)
     if (groups.length === 0) return { now, groupId, own: quotas, limits: inForce([quotas], at) }
@@ -318,12 +339,18 @@ export class QuotaReader<Q extends QuotaRow> {
     const members = ownerIds.filter((ownerId) => byOwner.get(ownerId)?.groupId !== null)
     if (members.length > 0)
       await this.transactions.snapshot(async (transaction) => {
-        const reads: Reads = { dialect: transaction.dialect, read: async (unit) => unit(transaction) }
-        const again = await this.readOwn(reads, members)
-        await this.readGroups(reads, again)
+        const again = await this.readAll(transaction, members)
         for (const [ownerId, owner] of again.byOwner) byOwner.set(ownerId, owner)
       })
     return [...byOwner.values()]
+  }
+
+  /** The active quotas of owners, and those of their groups. */
+  private async readAll(transaction: Transaction, ownerIds: readonly number[]): Promise<OwnersNow<Q>> {
+    const reads: Reads = { dialect: transaction.dialect, read: async (unit) => unit(transaction) }
+    const owners = await this.readOwn(reads, ownerIds)
+    await this.readGroups(reads, owners)
+    return owners
   }
 
   /** The active quotas of owners, and their groups, without what these have. */
@@ -351,7 +378,6 @@ export class QuotaReader<Q extends QuotaRow> {
         counts: [],
         groupId: groupId === 0 ? null : groupId,
         groups: [],
-        refills: undefined,
       })
     }
     for (const { quota: one } of found) if (one !== undefined) byOwner.get(one.ownerId)?.quotas.push(one)
@@ -410,25 +436,46 @@ export class QuotaReader<Q extends QuotaRow> {
     }
   }
 
-  /** The earliest instant from which `amount` fits, or null; it does not fit now. */
-  private async refillsAt(owner: OwnerNow<Q>, limits: Limits<Q>, amount: number): Promise<Instant | null> {
+  /**
+   * What is in force for an owner, and the earliest instant from which `amount` fits: null if it fits now, or never.
+   * Where that depends on holds, limits and holds are read in one snapshot: a hold that ends between two reads would be
+   * in one of them alone, and hide the time of its end.
+   */
+  private async fitting(ownerId: number, amount: number): Promise<{ limits: Limits<Q>; refill: Instant | null }> {
+    const { limits } = await this.rolled(ownerId)
+    if (available(limits) >= amount) return { limits, refill: null }
+    if (holdersOf(limits).length === 0)
+      return { limits, refill: new Refills(limits.payers, [], limits.caps).at(amount) ?? null }
     for (let limit = OPEN_HOLDS_AT_FIRST; ; limit *= OPEN_HOLDS_FACTOR) {
-      if (owner.refills === undefined || owner.refills.limit < limit)
-        owner.refills = { limit, read: this.refills(owner.at, limits, limit) }
-      const at = (await owner.refills.read).at(amount)
-      if (at !== undefined) return at
+      const present = await this.withHolds.get({ ownerId, limit })
+      const refill = available(present.limits) >= amount ? null : present.refills.at(amount)
+      if (refill !== undefined) return { limits: present.limits, refill }
     }
   }
 
-  private async refills(at: Instant, { payers, caps }: Limits<Q>, limit: number): Promise<Refills> {
-    const reserved = [...payers, ...caps].filter((quota) => quota.reserved > 0)
-    if (reserved.length === 0) return new Refills(payers, [], caps)
-    const owners = [...new Set(reserved.map((quota) => quota.ownerId))]
-    const open = await this.checks.read((transaction) => this.store.openHolds(transaction, owners, at, limit))
-    // A hold may keep units of several of them.
-    const holds = new Map(open.flatMap((of) => of.holds.map((hold) => [hold.operationId, hold] as const)))
-    const knownUntil = Math.min(...open.map((of) => of.knownUntil))
-    return new Refills(payers, { values: () => holds.values(), knownUntil }, caps)
+  private async readWithHolds(wanted: readonly HoldsWanted[]): Promise<LimitsAndHolds<Q>[]> {
+    return this.transactions.snapshot(async (transaction) => {
+      const { at, byOwner } = await this.readAll(transaction, [...new Set(wanted.map(({ ownerId }) => ownerId))])
+      const limitsOf = new Map([...byOwner].map(([ownerId, owner]) => [ownerId, this.toPresent(owner).limits]))
+      const some = wanted.map(({ ownerId, limit }) => {
+        const limits = limitsOf.get(ownerId) ?? { payers: [], caps: [] }
+        return { limits, limit, holders: holdersOf(limits) }
+      })
+      const open = new Map<string, OpenHoldsOf>()
+      for (const [limit, equal] of groupBy(some, (one) => one.limit)) {
+        const holders = [...new Set(equal.flatMap((one) => one.holders))]
+        for (const of of await this.store.openHolds(transaction, holders, at, limit))
+          open.set(`${of.ownerId} ${limit}`, of)
+      }
+      return some.map(({ limits, limit, holders }) => {
+        const own = holders.flatMap((holder) => open.get(`${holder} ${limit}`) ?? [])
+        // A hold may keep units of several of them.
+        const holds = new Map(own.flatMap((of) => of.holds.map((hold) => [hold.operationId, hold] as const)))
+        const knownUntil = Math.min(...own.map((of) => of.knownUntil))
+        const refills = new Refills(limits.payers, { values: () => holds.values(), knownUntil }, limits.caps)
+        return { limits, refills }
+      })
+    })
   }
 
   /** Brings quotas to the present: rolls them; counts of members follow. */
@@ -450,6 +497,11 @@ export class QuotaReader<Q extends QuotaRow> {
       if (quota !== undefined) follow(count, quota, isInChain, now)
     }
   }
+}
+
+/** The owners, and groups, whose holds keep units of these quotas. */
+function holdersOf({ payers, caps }: Limits<QuotaRow>): number[] {
+  return [...new Set([...payers, ...caps].filter(({ reserved }) => reserved > 0).map(({ ownerId }) => ownerId))]
 }
 
 function sumsView({ quotaCount, ...sums }: Summary, limits: Limits<QuotaState>): Omit<SummaryView, 'group_id'> {

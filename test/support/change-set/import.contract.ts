@@ -365,6 +365,7 @@ export function importContract(suite: ChangeSetSuite): void {
     it.each([
       ['small', 'x'],
       ['large', '\u0001'.repeat(9_000)],
+      ['long', 'x,15'],
     ])('refuse the second row of a quota whose first, a %s one, is invalid', async (_size, bad) => {
       const { id } = await made(total(fresh()))
       const set = await imported('id,label,total', `${id},${bad},x`, `${id},good,20`)
