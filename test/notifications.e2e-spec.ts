@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { beforeAll, beforeEach, expect, it } from '@jest/globals'
+import { DataSource } from 'typeorm'
 import { TestApp } from './support/app.js'
 import { TestClock } from './support/clock.js'
 import { Endpoints, until } from './support/endpoints.js'
@@ -272,6 +273,45 @@ onEveryStore('mail and chat', (kind) => {
     const ids = server.to(address).map(({ text }) => parsed(text).headers.get('Message-ID'))
     expect(new Set(ids).size).toBe(2)
     expect(ids).toHaveLength(2)
+  })
+
+  it('sends a digest that is due and was refused, though a longer period is wanted since', async () => {
+    clock.set((Math.ceil(clock.now() / (24 * HOUR * 1000)) * 24 + 10) * HOUR * 1000)
+    const { name, to } = await mail({ digest: 'hourly', types: ['quota.created'] })
+    const [address = ''] = to
+    await hooks.happen(2)
+    await hooks.settled(name, { waiting: 2 })
+    server.refused.set(address, [451, 'not now'])
+    clock.pass(HOUR + 5)
+    await until('the first attempt', async () => (await hooks.shown(name)).last_attempt !== null)
+    hooks.list = hooks.list.map((one) => ({ ...one, digest: 'daily' }))
+    await hooks.take()
+    server.refused.clear()
+    clock.pass(6)
+    await hooks.settled(name, { waiting: 0, delivered: 2 })
+  })
+
+  it('fails an event whose message cannot be made like one that is refused, and sends the others', async () => {
+    const { name, at } = await chat({ types: ['quota.threshold_reached'] })
+    receiver.answers.set(at, status(503))
+    const ids = await hooks.happen(2, undefined, undefined, { thresholds: [50], total: 10 })
+    for (const id of ids) {
+      const { account_id: owner } = bodyOf(200, await app.get(`/api/v1/quotas/${id}`))
+      const body = { account_id: owner, amount: 9 }
+      bodyOf(200, await app.post('/api/v1/quotas/usage/consume', body, { key: `${name}-${id}` }))
+    }
+    await hooks.settled(name, { waiting: 2 })
+    await until('an attempt', async () => (await hooks.shown(name)).last_attempt !== null)
+    const [damaged, sound] = ids
+    const damage = `UPDATE mail_event SET data_json = '{}' WHERE quota_id = ${damaged} AND type = 'quota.threshold_reached'`
+    await app.app.get(DataSource).query(damage)
+    receiver.answers.delete(at)
+    clock.pass(400)
+    await hooks.settled(name, { waiting: 1, delivered: 1, failed: 0 })
+    expect(texts(at).at(-1)).toContain(`quota ${sound}.`)
+    clock.pass(HOUR)
+    await until('another attempt', async () => (await hooks.shown(name)).last_attempt.error !== null)
+    expect((await hooks.shown(name)).last_attempt).toMatchObject({ status: null, error: expect.stringMatching(/\w/) })
   })
 
   it('gives up what was collected for people if the endpoint has become a program', async () => {

@@ -111,6 +111,8 @@ onEveryStore('webhooks', (kind) => {
     })
     receiver.answers.set(at, status(500))
     expect(bodyOf(200, await does(name, 'test'))).toMatchObject({ status: 500, error: 'answered 500' })
+    receiver.answers.set(at, status(999))
+    expect(bodyOf(200, await does(name, 'test'))).toMatchObject({ status: null, error: 'answered 999' })
     expect(await shown(name)).toMatchObject({ delivered: 0, failed: 0, last_attempt: null })
     for (const verb of ['test', 'enable'])
       expect(refusal(await does('nobody', verb))).toEqual([404, 'webhook_not_found'])
@@ -453,6 +455,14 @@ onEveryStore('webhooks', (kind) => {
       expect(await shown(name)).toMatchObject({ state: 'active' })
     } finally {
       await other.stop()
+    }
+    // One that starts after the outage knows no gap.
+    const started = await TestApp.start(store, { clock })
+    try {
+      await started.app.get(Webhooks).registry.announce()
+      expect(await shown(name)).toMatchObject({ state: 'active' })
+    } finally {
+      await started.stop()
     }
   })
 

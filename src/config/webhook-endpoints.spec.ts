@@ -80,6 +80,8 @@ describe('the file of webhooks', () => {
     ['a sender with a name', { ...mail, from: 'Quota <quota@example.org>' }, /from must be/],
     ['a server of the web', { ...mail, smtp: 'https://hush@example.org' }, /smtp must be/],
     ['a server with a path', { ...mail, smtp: 'smtp://hush@example.org/x' }, /smtp must be/],
+    ['a server with a user alone', { ...mail, smtp: 'smtp://hush@example.org' }, /smtp must be/],
+    ['a server with a password alone', { ...mail, smtp: 'smtp://:hush@example.org' }, /smtp must be/],
     ['a server with half an escape', { ...mail, smtp: 'smtp://hush%zz@example.org' }, /smtp must be/],
     ['an unknown digest', { ...mail, digest: 'weekly' }, /digest must be one of none, hourly, daily/],
     ['an unknown zone', { ...mail, time_zone: 'Mars' }, /time_zone must be/],

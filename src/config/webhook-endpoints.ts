@@ -186,6 +186,8 @@ function readSmtp(text: unknown): SmtpServer | undefined {
   const { protocol, hostname, port, username, password, pathname, search, hash } = new URL(text)
   const usual = PORTS[protocol]
   if (usual === undefined || hostname === '' || search + hash !== '' || !['', '/'].includes(pathname)) return undefined
+  // A server is sent both or neither.
+  if ((username === '') !== (password === '')) return undefined
   try {
     const [user, pass] = [decodeURIComponent(username), decodeURIComponent(password)]
     return {

@@ -101,7 +101,7 @@ interface Ended {
 export class Delivery {
   private readonly task: PeriodicTask
   private readonly inFlight = new Map<string, AbortController>()
-  private ready: { delivery: WebhookDeliveryRow; message: WebhookMessage }[] = []
+  private ready: { delivery: WebhookDeliveryRow; message: WebhookMessage | Error }[] = []
   /** The endpoint for which the messages that are ready were made. */
   private readyFor: WebhookEndpoint | undefined
   private ended: Ended[] = []
@@ -276,8 +276,11 @@ export class Delivery {
   private async closeDigests({ digest, timeZone }: WebhookEndpoint): Promise<void> {
     const { clock } = this.parts
     if (digest === 'none' || !clock.steady) return
-    const { start } = digestPeriod(digest, timeZone, clock.now() - COMPLETE_AFTER_MS)
-    if (start === null || start === this.progress.closed) return
+    const now = clock.now()
+    const { start } = digestPeriod(digest, timeZone, now - COMPLETE_AFTER_MS)
+    const { closed = 0 } = this.progress
+    // A longer period, or another zone, does not open again what is complete; a clock that was wrong does.
+    if (start === null || start === closed || (start < closed && closed <= now)) return
     await this.locked(async (transaction, row) =>
       this.saveProgress(transaction, row, { ...progressOf(row), closed: start }),
     )
@@ -540,16 +543,16 @@ export class Delivery {
     const slice = new TimeSlice()
     for (const { delivery, digest, places } of told) {
       if (slice.spent) await slice.next()
-      const [first, ...worst] = places.map((place) => events.get(keyOf(place)))
+      const [first, ...others] = places.map((place) => events.get(keyOf(place)))
       if (first === undefined) continue
-      if (digest === undefined) {
-        ready.push({ delivery, message: messageOf(endpoint, first) })
-        continue
-      }
-      const shown = worst.filter((one) => one !== undefined)
-      const { count } = digest
-      const end = digestPlace(delivery.position).dueAt
-      ready.push({ delivery, message: digestMessageOf(endpoint, { id: first.event.id, worst: shown, count, end }) })
+      // Of a damaged row, none can be made: that fails like a message that is refused, and holds up no other.
+      const message = madeBy(() => {
+        if (digest === undefined) return messageOf(endpoint, first)
+        const worst = others.filter((one) => one !== undefined)
+        const end = digestPlace(delivery.position).dueAt
+        return digestMessageOf(endpoint, { id: first.event.id, worst, count: digest.count, end })
+      })
+      ready.push({ delivery, message })
     }
     this.ready = ready
     this.readyFor = endpoint
@@ -558,7 +561,7 @@ export class Delivery {
   private async attempt(
     endpoint: WebhookEndpoint,
     delivery: WebhookDeliveryRow,
-    message: WebhookMessage,
+    message: WebhookMessage | Error,
   ): Promise<void> {
     const stop = new AbortController()
     const key = keyOf(delivery)
@@ -576,6 +579,15 @@ export class Delivery {
     // If the store is unavailable, a later turn records it.
     if (attempt.gone || (this.ready.length === 0 && this.moreDue)) await this.wake()
     else this.wakeTogether()
+  }
+}
+
+/** What `make` returns, or the error with which it fails. */
+function madeBy<T>(make: () => T): T | Error {
+  try {
+    return make()
+  } catch (error) {
+    return error as Error
   }
 }
 

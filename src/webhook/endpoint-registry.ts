@@ -60,7 +60,7 @@ export class EndpointRegistry {
     if (names.some((name) => known.find((row) => row.name === name)?.state !== 'active'))
       for (const feed of this.feeds.all.values()) await feed.sequencer.number()
     const now = this.clock.now()
-    if (now - (this.announcedAt ?? now) > PRESENT_MS / 2) this.gapEndedAt = now
+    if (this.announcedAt === undefined || now - this.announcedAt > PRESENT_MS / 2) this.gapEndedAt = now
     await transactions.write(async (transaction) => this.conclude(transaction, names, now))
     this.announcedAt = now
     return isClean
@@ -103,9 +103,11 @@ export class EndpointRegistry {
   private async conclude(transaction: Transaction, names: readonly string[], now: Instant): Promise<void> {
     const { store } = this
     const rows = await store.all(transaction, true)
+    // After the start, an outage, or a step of the clock, those of live instances may be of any age.
+    const anyAge = Math.abs(now - this.gapEndedAt) < PRESENT_MS
     await store.recordAnnouncement(transaction, this.id, names, now)
-    await store.removeAnnouncementsBefore(transaction, now - FORGOTTEN_MS)
-    const live = await store.announcedSince(transaction, now - PRESENT_MS)
+    if (!anyAge) await store.removeAnnouncementsBefore(transaction, now - FORGOTTEN_MS)
+    const live = await store.announcedSince(transaction, anyAge ? 0 : now - PRESENT_MS)
     for (const name of names) {
       const row = rows.find((one) => one.name === name)
       if (row === undefined) await store.insert(transaction, newWebhook(name, await this.present(transaction)))
@@ -116,8 +118,6 @@ export class EndpointRegistry {
         await store.save(transaction, row)
       }
     }
-    // After an outage, or a step of the clock, the announcements of the others are as old as its own was.
-    if (Math.abs(now - this.gapEndedAt) < PRESENT_MS) return
     for (const row of rows) {
       if (live.has(row.name) || row.state === 'removed') continue
       row.state = 'removed'

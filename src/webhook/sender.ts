@@ -41,13 +41,14 @@ const secureAgent = new https.Agent(reused)
 
 /**
  * Sends a message once. It never throws, and ends within 16 seconds, by mail 31, regardless of the endpoint.
+ * @param message an error: why there is none, with which the attempt fails
  * @param now the present, in milliseconds since 1970
  * @param stop aborts it
  * @param receivedBy who has received it before (`receiverOf`)
  */
 export async function send(
   endpoint: WebhookEndpoint,
-  message: WebhookMessage,
+  message: WebhookMessage | Error,
   now: number,
   stop: AbortSignal,
   receivedBy: readonly string[] = [],
@@ -61,6 +62,7 @@ export async function send(
     ms: Math.round(performance.now() - began),
   })
   try {
+    if (message instanceof Error) throw message
     if (endpoint.kind === 'mail') return ended(await sendMail(endpoint, message, stop, receivedBy))
     return ended(await post(endpoint, message, now, stop))
   } catch (error) {
@@ -87,7 +89,8 @@ async function post(
   await finish(answer)
   const { statusCode: status = 0 } = answer
   return {
-    status,
+    // Node takes any three digits.
+    status: status <= 599 ? status : null,
     error: status >= 200 && status < 300 ? null : `answered ${status}`,
     retryAfterMs: readRetryAfter(answer.headers['retry-after'], now),
     gone: status === GONE,
