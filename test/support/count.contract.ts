@@ -381,6 +381,9 @@ export function countContract(api: ChannelApi, app: () => TestApp): void {
       await edit(followed.id, { window_seconds: 7200 })
       expect((await get(id)).used).toBe(4)
       expect(await edit(id, { overrides: [] })).toMatchObject({ used: 0, window_seconds: 7200 })
+      await edit(followed.id, { window_seconds: 3600 })
+      await used(owner, 4)
+      expect(await contradictionsOf(app())).toEqual([])
     })
 
     it('is left with its group, takes returns, and goes on when the group comes back', async () => {

@@ -64,9 +64,13 @@ export class RecordedChanges {
       this.mayExceed ||=
         Number(is['total']) < Number(was['total']) || (was['cap'] === 'observe' && is['cap'] === 'enforce')
     if (RULE_NAMES.some((name) => name in is)) this.ruleChangedAt = at
-    // A record lacks the value of a setting that became an override, or was given back, if it did not differ.
-    for (const name of namesInOne(was['overrides'], is['overrides'])) this.values.delete(name)
-    for (const [name, value] of Object.entries(is)) this.values.set(name, value)
+    // A record lacks the value of a setting that became an override, if it did not differ. The value of one that was
+    // given back is the followed quota's, whose later edits are not recorded here.
+    const moved = namesInOne(was['overrides'], is['overrides'])
+    const isOwn = (name: string): boolean => (is['overrides'] as string[]).includes(name)
+    for (const name of moved) this.values.delete(name)
+    for (const [name, value] of Object.entries(is))
+      if (!moved.includes(name) || isOwn(name)) this.values.set(name, value)
   }
 
   /** Returns a time at or before the beginning of the quota's current count, as late as it is known. */
