@@ -186,6 +186,15 @@ describe('the connector', () => {
     expect(await postfix.ask({ ...message(account, 9), size: 'large' })).toBeUndefined()
   })
 
+  it('counts a message without a byte as one kB, and answers no end without a size', async () => {
+    await total(24, 2)
+    const { port } = await Connector.start(settings({ UNITS: 'kb' }))
+    const postfix = PolicyClient.to(port)
+    expect(await postfix.ask({ ...message(24, 1), size: 0 })).toBe('DUNNO')
+    expect(await usedBy(24)).toBe(1)
+    expect(await postfix.ask({ ...message(24, 1), size: '' })).toBeUndefined()
+  })
+
   it.each([
     ['recipients', 17, [2, 0, 1, 1]],
     ['messages', 18, [1, 0, 1, 1]],

@@ -62,6 +62,12 @@ async function serve(settings: Settings): Promise<void> {
     take: (socket: Socket) => Connection,
   ): Promise<Front | undefined> =>
     address === undefined ? undefined : serveSockets(address, maxConnections, desk, take)
+  let ending = false
+  const probe = readinessOf(spending.client)
+  const readiness: Readiness = async () => (ending ? 'ending' : probe())
+  // First: a process that ends serves no front any more, but writes the same file until it is gone, with this port.
+  const operations =
+    settings.metrics === undefined ? undefined : await serveOperations(settings.metrics, metrics.registry, readiness)
   const policy = await serveFront(settings.listen, (socket) => new PolicyConnection(socket, desk))
   const milter = await serveFront(settings.milterListen, (socket) => new MilterConnection(socket, desk, needs))
   const http =
@@ -72,11 +78,6 @@ async function serve(settings: Settings): Promise<void> {
   doubts.restore()
   begin()
 
-  let ending = false
-  const probe = readinessOf(spending.client)
-  const readiness: Readiness = async () => (ending ? 'ending' : probe())
-  const operations =
-    settings.metrics === undefined ? undefined : await serveOperations(settings.metrics, metrics.registry, readiness)
   const end = async (signal: string): Promise<void> => {
     if (ending) return
     ending = true

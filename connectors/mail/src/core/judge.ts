@@ -102,7 +102,7 @@ export class Judge {
       return { ...PASS, reason: 'not_asked' }
     if (final && question.instance === '') throw new Error('a message without instance: is this Postfix 2.3 or later?')
     if (final && question.recipientCount < 1) throw new Error('a message without recipients')
-    if (final && this.rules.unit === 'kb' && question.size < 1) throw new Error('a message without size')
+    if (final && this.rules.unit === 'kb' && question.size === undefined) throw new Error('a message without size')
     const counted = this.exemptions.countOf(question)
     if (counted === 0) return { ...PASS, reason: 'free', amount: 0 }
     const verdict = await this.judge(question, counted, final)
@@ -129,7 +129,7 @@ export class Judge {
     const { unit, unknownSender: setting } = this.rules
     const named = { payer: payer.name, payerHash: payerHashOf(payer, secret) }
     if (account === undefined) return { ...named, ...unknownSender(setting, this.rules), reason: 'unknown_sender' }
-    const amount = amountOf(counted, question.size, unit)
+    const amount = amountOf(counted, question.size ?? 0, unit)
     const known = { ...named, account, amount }
     if (!final) {
       const outcome = await this.spending.check(account, amount, until)

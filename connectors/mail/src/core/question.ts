@@ -24,6 +24,6 @@ export interface Question {
   readonly recipientCount: number
   /** How many of them are local; undefined if the mail server does not name them. */
   readonly localCount: number | undefined
-  /** Bytes: what the client has announced, or 0; at the end of the message its size. */
-  readonly size: number
+  /** Bytes: what the client has announced, or 0; at the end of the message its size. Undefined if it is not told. */
+  readonly size: number | undefined
 }

@@ -39,7 +39,7 @@ export function questionOfMessage(body: unknown, isLocal: IsLocal): Question {
     saslUsername: reader.text('login', parts['login']),
     clientAddress: reader.text('client_address', parts['client_address']),
     recipient: '',
-    recipientCount: Array.isArray(recipients) ? recipients.length : reader.count('recipients', recipients),
+    recipientCount: Array.isArray(recipients) ? recipients.length : (reader.count('recipients', recipients) ?? 0),
     localCount: addresses.filter(isLocal).length,
     size: reader.count('size', parts['size']),
   }
@@ -102,10 +102,10 @@ class Reader {
     return values.map((value) => this.text(name, value))
   }
 
-  count(name: string, value: unknown): number {
+  count(name: string, value: unknown): number | undefined {
     if (Number.isSafeInteger(value) && Number(value) >= 0) return Number(value)
     if (value !== undefined && value !== null) this.mistakes.push(`${name} must be an integer from 0`)
-    return 0
+    return undefined
   }
 
   finish(): void {

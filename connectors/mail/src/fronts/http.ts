@@ -79,7 +79,7 @@ export async function serveHttp(address: Address, token: string, maxConnections:
     async close() {
       const closed = once(server, 'close')
       server.close()
-      await Promise.allSettled(pending)
+      while (pending.size > 0) await Promise.allSettled(pending)
       // Answers are with the system; what has not arrived is not waited for.
       server.closeAllConnections()
       await closed

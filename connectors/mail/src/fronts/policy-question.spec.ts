@@ -69,7 +69,7 @@ describe('a question', () => {
         recipient: '',
         recipientCount: 0,
         localCount: undefined,
-        size: 0,
+        size: undefined,
       },
     ])
   })

@@ -87,7 +87,7 @@ export class QuestionReader implements PartReader<Question> {
       recipient: value('recipient'),
       recipientCount: number('recipient_count'),
       localCount: undefined,
-      size: number('size'),
+      size: value('size') === '' ? undefined : number('size'),
     }
     this.lines = 0
     this.values.clear()
