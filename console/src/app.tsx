@@ -132,7 +132,7 @@ function Frame(): ReactNode {
           </button>
         </div>
       </header>
-      {manages && <Sections channel={channel} admin={me.role === 'admin'} />}
+      {manages && <Sections channel={channel} admin={me.role === 'admin' && me.scopes.length === 0} />}
       <main id="main" tabIndex={-1}>
         <WaitingNotice />
         {manages ? <Outlet /> : <MayNotManage me={me} />}
@@ -181,15 +181,18 @@ function SignedOut({ why }: { why: unknown }): ReactNode {
   )
 }
 
-function MayNotManage({ me: { name, role, source } }: { me: Me }): ReactNode {
+function MayNotManage({ me: { name, role, scopes, source } }: { me: Me }): ReactNode {
   const byName = source === 'oidc'
+  const narrowed = scopes.length > 0 && (role === 'service' || role === 'admin')
   return (
     <Screen title={byName ? 'You may not manage quotas' : 'This token may not manage quotas'}>
       <div className="empty">
         <p>
-          {byName ? 'Your account' : 'The token'} <b>{name}</b> has the role <b>{role}</b>: it may{' '}
-          {role === 'metrics' ? 'watch' : 'spend'}, not manage. The console is for the roles <b>service</b> (mail) and{' '}
-          <b>admin</b> (mail and SMS).
+          {byName ? 'Your account' : 'The token'} <b>{name}</b> has the role <b>{role}</b>
+          {narrowed
+            ? `, narrowed to ${scopes.join(' and ')}: it manages nothing.`
+            : `: it may ${role === 'metrics' ? 'watch' : 'spend'}, not manage.`}{' '}
+          The console is for the roles <b>service</b> (mail) and <b>admin</b> (mail and SMS).
         </p>
         <p>
           {byName

@@ -12,6 +12,7 @@ import type { Mail } from '@quota-service/client'
 import { type AskedFilter, askParts, type Part } from './ask.ts'
 import { type ChannelName, type ChannelClient, given } from './channel-client.ts'
 import { timeText } from './format.tsx'
+import { Notice } from './notice.ts'
 import type { ManySearch } from './search.ts'
 import { client as quotaClient } from './session.ts'
 
@@ -41,6 +42,13 @@ export function setsOf(client: ChannelClient): ChangeSets<Mail> {
 /** The chosen quotas, or the filters of a list, as the filter of a change set. */
 export function filterOf(client: ChannelClient, { ids, owner, person, ...rest }: ManySearch): ChangeSetFilter<Mail> {
   if (ids !== undefined) return { ids: [...ids] }
+  // A condition that does not exist must not become none.
+  if (person !== undefined && !client.namesPerson)
+    throw new Notice(
+      'This filter is for mail',
+      `Quotas of ${client.title} name no further user.`,
+      'Begin again from the list of quotas.',
+    )
   const filter = given({ ...rest, ...client.peopleOf({ owner, person }) })
   return Object.keys(filter).length === 0 ? { all: true } : filter
 }

@@ -187,7 +187,6 @@ const NEAR = 20
 const MAX_EVENTS = 2_000
 const THRESHOLD_REACHED = 'quota.threshold_reached' as const
 const ROWS = 50
-/** An owner has 200 live quotas at most: two pages. */
 export const MAX_ROWS = 100
 /** The maximum number of disabled quotas of an owner that are read, and of expired and deleted ones. */
 const LOST_ROWS = 10
@@ -243,12 +242,17 @@ export class ChannelClient {
 
   /** All active quotas of an owner, in draw-down order. */
   async activeOf(owner: number, signal?: Signal): Promise<Quota[]> {
-    const first = await this.quotas({ owner, status: 'active', page: 1, pageSize: MAX_ROWS }, signal)
-    const second =
-      first.total > MAX_ROWS
-        ? (await this.quotas({ owner, status: 'active', page: 2, pageSize: MAX_ROWS }, signal)).items
-        : []
-    return [...first.items, ...second].sort(byDrawDown)
+    return (await this.everyPage({ owner, status: 'active' }, signal)).sort(byDrawDown)
+  }
+
+  /** All quotas that match: 200 of an owner, besides its counts, or of a group. */
+  private async everyPage(filter: Omit<QuotaFilter, 'page' | 'pageSize'>, signal: Signal): Promise<Quota[]> {
+    const items: Quota[] = []
+    for (let page = 1; ; page += 1) {
+      const answer = await this.quotas({ ...filter, page, pageSize: MAX_ROWS }, signal)
+      items.push(...answer.items)
+      if (answer.items.length < MAX_ROWS) return items
+    }
   }
 
   /** The disabled, expired and deleted quotas of an owner: the newest of each kind. */
@@ -451,12 +455,8 @@ export class ChannelClient {
 
   /** The live quotas of a group itself, in draw-down order: shared ones, and those of which each member has a count. */
   async quotasOfGroup(groupId: number, signal?: Signal): Promise<Quota[]> {
-    const items: Quota[] = []
-    for (let page = 1; ; page += 1) {
-      const answer = await this.quotas({ groupId, page, pageSize: MAX_ROWS }, signal)
-      items.push(...answer.items)
-      if (answer.items.length < MAX_ROWS) return items.filter(({ status }) => status !== 'expired').sort(byDrawDown)
-    }
+    const quotas = await this.everyPage({ groupId }, signal)
+    return quotas.filter(({ status }) => status !== 'expired').sort(byDrawDown)
   }
 
   /** The newest changes of a group. */

@@ -20,6 +20,16 @@ export const SETTING_NAMES: Readonly<Record<Editable, string>> = {
   thresholds: 'Notify at',
 }
 
+export const EDITABLE = Object.keys(SETTING_NAMES) as readonly Editable[]
+
+/** The value of a setting. */
+export type SettingValue = string | number | boolean | null | undefined | readonly number[]
+
+/** Are two values of a setting equal? */
+export function sameSetting(one: SettingValue, other: SettingValue): boolean {
+  return JSON.stringify(one) === JSON.stringify(other)
+}
+
 const FIELD_NAMES: Readonly<Record<string, string>> = {
   ...SETTING_NAMES,
   accountId: 'Account',

@@ -12,7 +12,7 @@ import {
 } from './limits.ts'
 import { MAX_AMOUNT, readWhole, type Reading } from './whole-number.ts'
 import { amount } from './amount.ts'
-import { type Editable, SETTING_NAMES } from './field-name.ts'
+import { EDITABLE, type Editable, sameSetting, type SettingValue } from './field-name.ts'
 import { fromLocalInput, timeMistake, timeText, toLocalInput } from './format.tsx'
 import { UNITS } from './resets.ts'
 
@@ -20,8 +20,7 @@ import { UNITS } from './resets.ts'
  * A quota's settings in a form: texts, until they are sent.
  */
 
-export type { Editable }
-export const EDITABLE = Object.keys(SETTING_NAMES) as readonly Editable[]
+export { EDITABLE, type Editable, sameSetting, type SettingValue }
 /** The typed texts; times in the format of `datetime-local`, windows as `24 hour`, thresholds as `50 80`. */
 export type Typed = Record<Editable, string>
 
@@ -136,9 +135,6 @@ export function settingsOf(typed: Typed, fields: readonly Editable[]): Settings 
 
 const NONE = 'none'
 
-/** The value of a setting. */
-export type SettingValue = string | number | boolean | null | undefined | readonly number[]
-
 /** Is the value absent, empty, or an empty list? */
 export function isNothing(value: SettingValue): value is null | undefined | '' | readonly [] {
   return value === null || value === undefined || value === '' || (isList(value) && value.length === 0)
@@ -157,11 +153,6 @@ export function settingText(field: string, value: SettingValue): string {
 
 function isList(value: SettingValue): value is readonly number[] {
   return Array.isArray(value)
-}
-
-/** Are two values of a setting equal? */
-export function sameSetting(one: SettingValue, other: SettingValue): boolean {
-  return JSON.stringify(one) === JSON.stringify(other)
 }
 
 /** The fields of a change, with their values before and after. */

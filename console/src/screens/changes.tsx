@@ -38,7 +38,8 @@ import { isOfMembers, Moves } from './group-parts.tsx'
 import { Whose } from './quotas.tsx'
 import { ACTIONS, type ChangesSearch } from '../search.ts'
 import { readId } from '../whole-number.ts'
-import { differences, EDITABLE, isNothing, sameSetting, type SettingValue, settingText } from '../settings.ts'
+import { differences, isNothing, sameSetting, type SettingValue, settingText } from '../settings.ts'
+import { isUndone, presentOf, undoing } from '../undo.ts'
 
 /** Changes as rows, each with a button that undoes it, if possible. */
 export function ChangeTable({
@@ -257,17 +258,6 @@ function canUndo({ action }: Change): boolean {
   return action === 'update' || action === 'delete'
 }
 
-/** Have later ones of the known changes put everything back that a change has changed? */
-function isUndone({ id, quotaId, action, before }: Change, known: readonly AnyChange[]): boolean {
-  const later = known.filter((one) => one.quotaId === quotaId && one.id > id)
-  if (action === 'delete') return later.some((one) => one.action === 'restore')
-  const was = before as Record<string, SettingValue>
-  const fields = EDITABLE.filter((field) => field in was)
-  const isBack = (field: string): boolean =>
-    later.some(({ after }) => field in after && sameSetting((after as typeof was)[field], was[field]))
-  return fields.length > 0 && fields.every(isBack)
-}
-
 /**
  * A button that undoes a change, if possible; one that is undone is marked instead.
  * @param known changes that may have undone it
@@ -349,37 +339,45 @@ function Undoing({
   }
   const before = change.before as Record<string, SettingValue>
   const after = change.after as Record<string, SettingValue>
-  const isNow = (field: (typeof EDITABLE)[number]): SettingValue =>
-    field === 'status' ? (quota.status === 'disabled' ? 'disabled' : 'active') : quota[field]
-  const fields = EDITABLE.filter((field) => field in before && !sameSetting(isNow(field), before[field]))
-  if (fields.length === 0) {
+  const { fields, follow, patch } = undoing(change, quota)
+  if (fields.length + follow.length === 0) {
     return (
       <Dialog title={title} onClose={onClose}>
         <p>There is nothing to undo: the quota is as it was before.</p>
       </Dialog>
     )
   }
+  const movesResets = fields.includes('cycleUnit') || fields.includes('cycleTimeZone')
   return (
     <Confirm
       title={title}
       verb="Undo it"
       onClose={onClose}
       act={async () => {
-        await client.update(quota.id, Object.fromEntries(fields.map((field) => [field, before[field]])), quota.version)
+        await client.update(quota.id, patch, quota.version)
         await done()
       }}
     >
       <ul>
         {fields.map((field) => (
           <li key={field}>
-            {fieldName(field)}: <bdi>{settingText(field, isNow(field))}</bdi> →{' '}
+            {fieldName(field)}: <bdi>{settingText(field, presentOf(quota, field))}</bdi> →{' '}
             <b>
               <bdi>{settingText(field, before[field])}</bdi>
             </b>
           </li>
         ))}
+        {follow.map((field) => (
+          <li key={field}>
+            {fieldName(field)}: follows that of #{quota.follows} again
+          </li>
+        ))}
       </ul>
-      {fields.some((field) => !sameSetting(isNow(field), after[field])) && (
+      {movesResets && !fields.includes('cycleResetAt') && (
+        <p>The next reset stays when it is; later ones are counted from it.</p>
+      )}
+      {follow.includes('windowSeconds') && <p>What it has counted by its own window begins anew.</p>}
+      {fields.some((field) => !sameSetting(presentOf(quota, field), after[field])) && (
         <p className="notice">
           <span aria-hidden="true">⚠ </span>It was changed again since then; that change goes, too.
         </p>

@@ -448,6 +448,20 @@ async function mistakesOf(client: ChannelClient, set: ChangeSet, signal: AbortSi
     .slice(0, SHOWN)
 }
 
+/** The text of a file; browsers do not read one that has changed since it was chosen. */
+async function textOf(file: File): Promise<string> {
+  try {
+    return await file.text()
+  } catch (cause) {
+    throw new Notice(
+      'The file cannot be read',
+      'It has changed since it was chosen, or is gone.',
+      'Remove it here, and choose it again.',
+      { cause },
+    )
+  }
+}
+
 /** What was typed, or a file, as the service reads it; a file that is so already is sent in pieces. */
 async function csvOf(client: ChannelClient, given: File | string): Promise<Blob | string> {
   const isFile = typeof given !== 'string'
@@ -457,7 +471,7 @@ async function csvOf(client: ChannelClient, given: File | string): Promise<Blob 
       `It has ${sizeText(given.size)}; 50 MB are taken.`,
       'Divide it, and import the parts one after the other.',
     )
-  const text = isFile ? await given.text() : given
+  const text = isFile ? await textOf(given) : given
   // Bytes that are no text would be lost here: the service names their line.
   if (isFile && text.includes('\uFFFD')) return given
   const { csv, missing } = readTable(text, `${client.owner}_id`)

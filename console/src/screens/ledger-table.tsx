@@ -22,12 +22,15 @@ export function Ledger({
   state,
   empty,
   last,
+  ofCounts = false,
 }: {
   client: ChannelClient
   of: { owner: number } | { quotaId: number } | { all: 'true' }
   state?: Operation['state']
   empty: string
   last?: Last
+  /** Is it of a quota of which each member has a count? The counts paid, and are named. */
+  ofCounts?: boolean
 }): ReactNode {
   const asked = useInfiniteQuery({
     queryKey: [client.name, 'ledger', of, state],
@@ -48,7 +51,7 @@ export function Ledger({
           <LedgerTable
             client={client}
             rows={pages.flatMap(({ items }) => items)}
-            {...('quotaId' in of ? { quotaId: of.quotaId } : { owners: 'all' in of })}
+            {...('quotaId' in of && !ofCounts ? { quotaId: of.quotaId } : { owners: ofCounts || 'all' in of })}
             {...(last === undefined ? {} : { last })}
           />
           {asked.hasNextPage && (

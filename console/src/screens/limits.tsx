@@ -322,6 +322,7 @@ export function SwitchCap({ client, quota }: { client: ChannelClient; quota: Quo
               It is a cap of <GroupName client={client} id={asked.groupId} />: this is about all its members.
             </p>
           )}
+          {asked.follows !== null && <p>It is of this member alone, and no longer follows #{asked.follows} in this.</p>}
           <p>What it has counted stays. You can undo this.</p>
         </Confirm>
       )}

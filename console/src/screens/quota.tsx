@@ -521,7 +521,12 @@ function History({ client, id, quota }: { client: ChannelClient; id: number; quo
             <Csv of="usage" file={async () => (await import('../download.ts')).exportLedger(client, { quotaId: id })} />
           }
         >
-          <Ledger client={client} of={{ quotaId: id }} empty="Nothing was spent or held of it yet." />
+          <Ledger
+            client={client}
+            of={{ quotaId: id }}
+            ofCounts={quota !== undefined && isForEach(quota) && quota.cap === null}
+            empty="Nothing was spent or held of it yet."
+          />
         </Panel>
       </FoldedOnPhone>
     </>

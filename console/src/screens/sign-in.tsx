@@ -1,4 +1,5 @@
 import { type SubmitEvent, type ReactNode, useRef, useState } from 'react'
+import { Notice } from '../notice.ts'
 import { Failure, Field } from '../parts.tsx'
 import { provider, signIn, signInByProvider } from '../session.ts'
 
@@ -11,6 +12,11 @@ export function SignInForm({ autoFocus = false, onDone }: { autoFocus?: boolean;
     event.preventDefault()
     const token = field.current?.value.trim() ?? ''
     if (token === '' || busy) {
+      field.current?.focus()
+      return
+    }
+    if (/[^ -~]/.test(token)) {
+      setError(new Notice('This is no token', 'It has a character that no token has.', 'Copy the whole token again.'))
       field.current?.focus()
       return
     }
