@@ -10,7 +10,16 @@ import { storedJson } from '../rows/stored-json.js'
 import { LedgerStore } from '../store/ledger-store.js'
 import { ActCheck } from './verify-acts.js'
 import { ChangeCheck } from './verify-changes.js'
-import { bare, type Check, type Finding, type Mended, type Page, type Subject } from './verify-check.js'
+import {
+  bare,
+  type Check,
+  type Finding,
+  type Mended,
+  type Page,
+  PageFailure,
+  type Place,
+  type Subject,
+} from './verify-check.js'
 import { EventCheck } from './verify-events.js'
 import { OperationCheck } from './verify-operations.js'
 import { QuotaCheck } from './verify-quotas.js'
@@ -61,9 +70,24 @@ export class Verifier<Q extends QuotaRow> {
   /**
    * Verifies all rows, page by page. Each page reads one snapshot and locks nothing. The consumer sets the pace.
    * @param signal aborts before the next statement, with an error
+   * @param from where to begin; undefined: with the first row
+   * @throws PageFailure
    */
-  async *pages(signal?: AbortSignal): AsyncGenerator<Page> {
-    for (const part of this.parts(signal)) yield* part
+  async *pages(signal?: AbortSignal, from?: Place): AsyncGenerator<Page> {
+    const checks = [...this.rows, this.owners, this.sums]
+    const first = from === undefined ? 0 : checks.findIndex(({ what }) => what === from.what)
+    for (const [place, check] of checks.entries()) {
+      if (place < first || (place === first && from?.behind === true)) continue
+      let after = place === first ? from?.after : undefined
+      try {
+        for await (const page of this.pagesOf([check], signal, after)) {
+          after = page.last
+          yield page
+        }
+      } catch (error) {
+        throw new PageFailure({ what: check.what, after }, error)
+      }
+    }
   }
 
   /** The same in two parts of about equal work, which may run concurrently. */
@@ -81,9 +105,9 @@ export class Verifier<Q extends QuotaRow> {
     return sizes
   }
 
-  private async *pagesOf(checks: readonly Check[], signal?: AbortSignal): AsyncGenerator<Page> {
+  private async *pagesOf(checks: readonly Check[], signal?: AbortSignal, first?: Subject): AsyncGenerator<Page> {
     for (const check of checks) {
-      for (let after: Subject | undefined; ;) {
+      for (let after = first; ;) {
         const from = after
         const page = await this.look(signal, async (transaction) => check.page(transaction, from))
         if (page.count > 0 || page.findings.length > 0) yield page

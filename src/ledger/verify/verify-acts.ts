@@ -30,7 +30,7 @@ const WITH_EVENT = ['create', 'update', 'delete', 'restore']
  * that the answer to a quota's last edit shows its anchor.
  */
 export class ActCheck<Q extends QuotaRow> extends check.RowCheck {
-  protected readonly what = 'acts'
+  readonly what = 'acts'
   protected readonly size = { mysql: 20_000, sqlite: 1_000 }
 
   constructor(private readonly store: LedgerStore<Q>) {

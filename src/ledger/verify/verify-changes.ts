@@ -10,7 +10,7 @@ import * as check from './verify-check.js'
  * is readable.
  */
 export class ChangeCheck<Q extends QuotaRow> extends check.RowCheck {
-  protected readonly what = 'changes'
+  readonly what = 'changes'
   protected readonly size = { mysql: 2_000, sqlite: 2_000 }
   protected override readonly first = 0
 

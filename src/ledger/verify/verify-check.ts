@@ -83,15 +83,34 @@ export interface Page {
   readonly findings: readonly Finding[]
 }
 
+/** A place in a pass: among the rows of a name, after one of them, or behind all of them. */
+export interface Place {
+  readonly what: string
+  readonly after: Subject | undefined
+  readonly behind?: true
+}
+
+/** A page could not be read. */
+export class PageFailure extends Error {
+  constructor(
+    readonly place: Place,
+    cause: unknown,
+  ) {
+    const { what, after } = place
+    super(`${what}${after === undefined ? '' : ` after ${after}`}: ${String(cause)}`, { cause })
+  }
+}
+
 /** A check of all rows of one kind in a channel. It reads page by page, each in one snapshot, and locks nothing. */
 export interface Check {
+  /** The name of the rows: `operations`. */
+  readonly what: string
   page(transaction: Transaction, after: Subject | undefined): Promise<Page>
 }
 
 /** A check of rows page by page of their ids. */
 export abstract class RowCheck implements Check {
-  /** The name of the rows. */
-  protected abstract readonly what: string
+  abstract readonly what: string
   /** The maximum number of ids on a page. On SQLite, a statement blocks the event loop. */
   protected abstract readonly size: Readonly<Record<Dialect, number>>
   /** Before every id. */

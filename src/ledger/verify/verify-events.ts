@@ -36,7 +36,7 @@ async function oldest(transaction: Transaction, e: check.Tables[string], from: s
 
 /** Checks that the feed has no gap, and that an event of a quota has its act, change and quota (invariants 15, 16). */
 export class EventCheck<Q extends QuotaRow> extends check.RowCheck {
-  protected readonly what = 'events'
+  readonly what = 'events'
   protected readonly size = { mysql: 2_000, sqlite: 2_000 }
   protected override readonly first = 0
 

@@ -12,7 +12,7 @@ import * as check from './verify-check.js'
  * pages are of the operation ids in all tables. `ActCheck` checks plain consumes without other rows.
  */
 export class OperationCheck<Q extends QuotaRow> extends check.RowCheck {
-  protected readonly what = 'operations'
+  readonly what = 'operations'
   protected readonly size = { mysql: 10_000, sqlite: 500 }
 
   constructor(private readonly store: LedgerStore<Q>) {

@@ -64,6 +64,7 @@ interface History {
 
 /** Checks owners: their lock row, and each quota's counters against the ledger, settings and thresholds. */
 export class QuotaCheck<Q extends QuotaRow> implements check.Check {
+  readonly what = 'owners'
   private readonly sums: LedgerSums<Q>
   private readonly totals: TotalsStore<Q>
   private readonly rebuild: TotalsRebuild<Q>
@@ -89,7 +90,7 @@ export class QuotaCheck<Q extends QuotaRow> implements check.Check {
     const ownerIds = ofOneKind.filter((ownerId) => ownerId === first || ownerId < end)
     const isLast = found.length < OWNERS && ownerIds.length === found.length
     const findings = ownerIds.length === 0 ? [] : await this.examine(transaction, ownerIds)
-    return { what: 'owners', count: ownerIds.length, last: isLast ? undefined : ownerIds.at(-1), findings }
+    return { what: this.what, count: ownerIds.length, last: isLast ? undefined : ownerIds.at(-1), findings }
   }
 
   /**

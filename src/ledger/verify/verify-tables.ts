@@ -18,6 +18,8 @@ const MAX_AHEAD_MS = 60_000
  * `removed_to` is, nothing is removed; if `begins_at` is, callers are told that existing rows may have been removed.
  */
 export class TableCheck<Q extends QuotaRow> implements Check {
+  readonly what = 'tables'
+
   constructor(
     private readonly store: LedgerStore<Q>,
     private readonly clock: Clock,
@@ -25,7 +27,7 @@ export class TableCheck<Q extends QuotaRow> implements Check {
 
   async page(transaction: Transaction): Promise<Page> {
     const findings = [...(await this.keyIndex(transaction)), ...(await this.marks(transaction))]
-    return { what: 'tables', count: findings.length === 0 ? 0 : 1, findings }
+    return { what: this.what, count: findings.length === 0 ? 0 : 1, findings }
   }
 
   private async keyIndex(transaction: Transaction): Promise<Finding[]> {

@@ -18,6 +18,7 @@ import { type Check, type Finding, type Mend, type Page, showing, type Subject }
  * may be removed meanwhile are left out.
  */
 export class TotalsCheck<Q extends QuotaRow> implements Check {
+  readonly what = 'totals'
   private readonly totals: TotalsStore<Q>
 
   constructor(
@@ -38,11 +39,11 @@ export class TotalsCheck<Q extends QuotaRow> implements Check {
     )
     if (row === undefined) {
       const oldest = beginningOf('day', oldestKept(this.clock.now())) + STEP_MS.day
-      return { what: 'totals', count: 0, last: step === 'day' ? `hour ${oldest - 1}` : undefined, findings: [] }
+      return { what: this.what, count: 0, last: step === 'day' ? `hour ${oldest - 1}` : undefined, findings: [] }
     }
     const began = instantFromStore(row['began_at'] as string)
     return {
-      what: 'totals',
+      what: this.what,
       count: 1,
       last: `${step} ${began}`,
       findings: await this.examine(transaction, step, began),
