@@ -51,5 +51,5 @@ ARG COMMIT=
 LABEL org.opencontainers.image.title="quota-service" \
   org.opencontainers.image.description="Self-hosted quotas for mail accounts and SMS users" \
   org.opencontainers.image.licenses="MIT" \
-  org.opencontainers.image.version="1.0.3" \
+  org.opencontainers.image.version="1.0.4" \
   org.opencontainers.image.revision="${COMMIT}"
