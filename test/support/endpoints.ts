@@ -65,9 +65,13 @@ export class Endpoints {
     return name
   }
 
+  /** The endpoint as the application shows it. Asks again after 503, which a busy machine may cause. */
   async shown(name: string): Promise<Body> {
-    const { items } = bodyOf(200, await this.app.get('/api/v1/webhooks'))
-    return items.find((one: Body) => one.name === name)
+    const answer = await until('an answer other than 503', async () => {
+      const now = await this.app.get('/api/v1/webhooks')
+      return now.status !== 503 && now
+    })
+    return bodyOf(200, answer).items.find((one: Body) => one.name === name)
   }
 
   async does(name: string, verb: string, body?: object): Promise<Response> {
