@@ -14,6 +14,8 @@ export const CURVE = 'latency against load'
 /** Numbers of connections, each with one request at a time. */
 const LOADS = [1, 4, 16, 64, 256]
 const WARM_UP = 10_000
+/** Background work that has not begun by then does not. */
+const BEGINS_WITHIN_MS = 60_000
 
 async function consuming(instance, connections, bound, whose = { owners: OWNERS }) {
   const figure = await load({
@@ -151,9 +153,7 @@ export async function startToReady({ url }) {
  * The throughput that consumes lose while an old ledger is added up, and while it is removed, and the rate of that work.
  * Each is measured in turn with a ledger at rest.
  */
-export async function upkeep({ quick, seconds: wanted, pairs }) {
-  // In less, a removal may not begin.
-  const seconds = Math.max(wanted, 5)
+export async function upkeep({ quick, seconds, pairs }) {
   const acts = quick ? 100_000 : 3_000_000
   const mariadb = await startMariaDb({ args: SERVER })
   let instance
@@ -166,33 +166,45 @@ export async function upkeep({ quick, seconds: wanted, pairs }) {
     const set = (values) => admin.query(`UPDATE mail_ledger_state SET ${values}, holder = NULL, held_until = NULL`)
     const at = async () =>
       (await admin.query('SELECT HEX(folded_to) AS folded_to, removed_to FROM mail_ledger_state'))[0][0]
-    const left = async () =>
-      Number((await admin.query("SELECT COUNT(*) AS n FROM mail_act WHERE id < X'0194'"))[0][0].n)
+    const oldest = async () => (await admin.query('SELECT HEX(MIN(id)) AS id FROM mail_act'))[0][0].id
     const figures = { rest: [], folding: [], removing: [] }
-    const during = async (name, env, state) => {
+    const during = async (name, env, state, progress = oldest) => {
       await set(state)
+      const before = await progress()
       instance = await service(mariadb.url('upkeep'), { ...STEADY, ...env })
       await consuming(instance, 64, { count: WARM_UP })
-      // The first round begins after five seconds.
+      // The first round begins after five seconds, and adds up what was consumed last before it removes anything.
       await sleep(6_000)
+      if (name !== 'rest') {
+        const end = performance.now() + BEGINS_WITHIN_MS
+        while ((await progress()) === before && performance.now() < end) await sleep(100)
+      }
+      const begun = await progress()
       figures[name].push((await consuming(instance, 64, { seconds })).perSecond)
+      const went = (await progress()) !== begun
       const found = await at()
       await instance.stop()
-      return found
+      return { ...found, went }
     }
     // The latest time that totals can reach, in the form of an id.
     const reach = () => (Date.now() - 180_000).toString(16).padStart(12, '0').padEnd(32, '0')
     for (let pair = 0; pair < pairs; pair += 1) {
       await during('rest', {}, `folded_to = X'${reach()}', removed_to = '2099-01-01'`)
-      const { folded_to: reached } = await during('folding', {}, `folded_to = X'${'0'.repeat(32)}'`)
-      if (/^0+$/.test(reached) || reached >= '0194') throw new Error(`nothing was added up during the load: ${reached}`)
-      const before = await left()
-      const { removed_to: removed } = await during(
+      const folding = await during(
+        'folding',
+        {},
+        `folded_to = X'${'0'.repeat(32)}'`,
+        async () => (await at()).folded_to,
+      )
+      if (!folding.went || folding.folded_to >= '0194') {
+        throw new Error(`nothing was added up during the load: ${folding.folded_to}`)
+      }
+      const removing = await during(
         'removing',
         { RETENTION_DAYS: '30' },
         `folded_to = X'${reach()}', removed_to = NULL`,
       )
-      if (removed !== null || (await left()) === before) throw new Error('nothing was removed during the load')
+      if (!removing.went || removing.removed_to !== null) throw new Error('nothing was removed during the load')
     }
     const times = {
       folding: median(figures.folding) / median(figures.rest),
