@@ -5,7 +5,7 @@
  *   npm run build && QUOTA_GALERA=1 npm run jest -- test/galera
  *
  * It needs mariadb-server, galera-4 and rsync. RELIABILITY_REPORT names a file for the figures, RELIABILITY_SCALE
- * lengthens the load; from 2 on, the promised time is tested, on a machine that does nothing else.
+ * lengthens the load. The time without answers is the promised one, so the machine must do nothing else meanwhile.
  */
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { nothingLost, PATIENCE_MS, quorumLost, Stall, twoWriters, withQuotas } from './support/cluster.contract.js'
@@ -13,7 +13,6 @@ import { figure, SCALE } from './support/figures.js'
 import { CAN_START_CLUSTER, Failover, GaleraCluster } from './support/galera.js'
 import { Instance } from './support/instance.js'
 import { Load } from './support/load.js'
-import { inTime } from './support/pace.js'
 
 const onCluster = CAN_START_CLUSTER ? describe : describe.skip
 const ON_DEMAND = process.env['QUOTA_GALERA'] === '1'
@@ -88,7 +87,7 @@ onCluster('on a Galera cluster', () => {
         expect(Object.keys(load.counts).filter((outcome) => outcome !== '200' && outcome !== '503')).toEqual([])
         expect(await members()).toEqual(['3', '3', '3'])
         await nothingLost(cluster, load, accounts)
-        expect(stalled).toBeLessThanOrEqual(inTime(1_000 * MAX_STALL) / 1_000)
+        expect(stalled).toBeLessThanOrEqual(MAX_STALL)
         expect(instances.map(({ pid }) => pid)).toEqual(pids)
       },
       PATIENCE_MS,
