@@ -14,7 +14,7 @@ export const CURVE = 'latency against load'
 /** Numbers of connections, each with one request at a time. */
 const LOADS = [1, 4, 16, 64, 256]
 const WARM_UP = 10_000
-/** Background work that has not begun by then does not. */
+/** How long background work may take to begin; after that, its figure fails. */
 const BEGINS_WITHIN_MS = 60_000
 
 async function consuming(instance, connections, bound, whose = { owners: OWNERS }) {
