@@ -319,6 +319,8 @@ describe("an account's page", () => {
     await button(page, 'Save').click()
     await button(page, /^Give back/).waitFor()
     const changes = panel(page, 'Changes')
+    // The list is read on its own. Until it is, its newest change is the one that gave the setting back.
+    await reads(changes.locator('tbody tr').first(), /Total: 40 [^]*60/)
     await changes.getByRole('button', { name: /^Undo/ }).first().click()
     await page.getByRole('dialog').getByText(`Total: follows that of #${followed} again`).waitFor()
     await page.getByRole('dialog').getByRole('button', { name: 'Undo it' }).click()
