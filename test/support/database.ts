@@ -102,6 +102,27 @@ export class TestDatabase {
     return readable(rows as T[])
   }
 
+  /**
+   * Queries on a connection whose temporary tables stay in memory. The joins of an audit of ten million acts take eight
+   * minutes with it, and an hour with the server's default of 16 MB.
+   */
+  async inMemory<T>(read: (session: Pick<TestDatabase, 'rows'>) => Promise<T>): Promise<T> {
+    const connection = await this.pool.getConnection()
+    try {
+      await connection.query(
+        'SET SESSION tmp_table_size = 3000000000, max_heap_table_size = 3000000000, sort_buffer_size = 1000000000',
+      )
+      return await read({
+        rows: async <R extends object>(sql: string, values?: unknown[]) => {
+          const [rows] = await connection.query<RowDataPacket[]>(sql, values)
+          return readable(rows as R[])
+        },
+      })
+    } finally {
+      connection.destroy()
+    }
+  }
+
   async execute(sql: string, values: unknown[] = []): Promise<void> {
     await this.pool.query(sql, values)
   }
