@@ -74,7 +74,8 @@ export async function reference(file, env = {}) {
 export async function load(job) {
   const child = keep(fork('bench/load.mjs'))
   child.send(job)
-  const gone = once(child, 'exit')
+  // Its exit may be seen before its message; the end of the channel is not.
+  const gone = once(child, 'disconnect')
   const [figure] = await Promise.race([once(child, 'message'), gone])
   await gone
   if (!(figure instanceof Object)) throw new Error('the load ended without a result')
