@@ -43,12 +43,12 @@ export async function fill(admin) {
     const values = ids.flatMap((id) =>
       range(0, caps).map((place) =>
         place % 2 === 0
-          ? `(${id}, 1, ${allowed}, 'active', '2099-01-01', NULL, 'enforce', NOW(3), NOW(3))`
-          : `(${id}, 3, ${allowed}, 'active', NULL, ${3_600 * place}, 'enforce', NOW(3), NOW(3))`,
+          ? `(${id}, 1, ${allowed}, 'active', '2099-01-01', NULL, NULL, 'enforce', NOW(3), NOW(3))`
+          : `(${id}, 3, ${allowed}, 'active', NULL, ${3_600 * place}, '', 'enforce', NOW(3), NOW(3))`,
       ),
     )
     await admin.query(
-      `INSERT INTO mail_quota (account_id, quota_type, total, state, expire_at, window_seconds, cap, created_at, updated_at) VALUES ${values.join()}`,
+      `INSERT INTO mail_quota (account_id, quota_type, total, state, expire_at, window_seconds, window_counts, cap, created_at, updated_at) VALUES ${values.join()}`,
     )
   }
   await limited(range(CAP_DRY.first, CAP_DRY.count), 1, 0)
@@ -60,16 +60,16 @@ export async function fill(admin) {
     const ids = range(from, groups)
     const quotas = ids.map(
       (id) =>
-        `(${-id}, ${id}, '${per}', ${per === 'member' ? 1 : null}, 1, 1000000000, '2099-01-01', NULL, NULL, 'active', NOW(3), NOW(3))`,
+        `(${-id}, ${id}, '${per}', ${per === 'member' ? 1 : null}, 1, 1000000000, '2099-01-01', NULL, NULL, NULL, 'active', NOW(3), NOW(3))`,
     )
     const caps = ids.map(
-      (id) => `(${-id}, ${id}, 'group', NULL, 3, 1000000000, NULL, 3600, 'enforce', 'active', NOW(3), NOW(3))`,
+      (id) => `(${-id}, ${id}, 'group', NULL, 3, 1000000000, NULL, 3600, '', 'enforce', 'active', NOW(3), NOW(3))`,
     )
     const members = range(from, owners).map((id) => `(${id}, ${from + (id % groups)}, NOW(3))`)
     await admin.query(
       `INSERT INTO mail_group (id, name, live_name, created_at, updated_at) VALUES ${ids.map((id) => `(${id}, '${id}', '${id}', NOW(3), NOW(3))`).join()};` +
         `INSERT INTO mail_owner (owner_id, group_id, member_since) VALUES ${[...ids.map((id) => `(${-id}, NULL, NULL)`), ...members].join()};` +
-        `INSERT INTO mail_quota (account_id, group_id, per, copies_version, quota_type, total, expire_at, window_seconds, cap, state, created_at, updated_at) ` +
+        `INSERT INTO mail_quota (account_id, group_id, per, copies_version, quota_type, total, expire_at, window_seconds, window_counts, cap, state, created_at, updated_at) ` +
         `VALUES ${[...quotas, ...caps].join()};` +
         'INSERT INTO mail_quota (account_id, group_id, per, follows, overrides, copies_version, quota_type, total, expire_at, state, created_at, updated_at) ' +
         "SELECT o.owner_id, q.group_id, 'member', q.id, '', 1, 1, q.total, q.expire_at, 'active', NOW(3), NOW(3) FROM mail_owner o JOIN mail_quota q " +
@@ -81,8 +81,6 @@ export async function fill(admin) {
   await admin.query(
     `INSERT INTO mail_quota (account_id, quota_type, total, state, expire_at, created_at, updated_at) VALUES ${more.join()}`,
   )
-  // A rolling cap of the service has its window from the start; verification calls one without it a contradiction.
-  await admin.query("UPDATE mail_quota SET window_counts = '' WHERE quota_type = 3")
 }
 
 /**
