@@ -22,6 +22,7 @@ import {
   brokenFields,
   fresh,
   ledgerOf,
+  putOffUpkeep,
   refusal,
   stopSweepers,
   sweeperOf,
@@ -50,12 +51,7 @@ forEveryChannel('upkeep', (kind, channels) => {
   beforeAll(async () => {
     app = await TestApp.on(kind, { env: { RETENTION_DAYS: '30', CHANGES_RETENTION_DAYS: '60' } })
     await stopSweepers(app)
-    // Only a test runs upkeep. Its timer is put off: a task that is stopped ends each round before its first step.
-    for (const task of app.app.get(TransactionRunner).tasks) {
-      if (!task.name.endsWith(' upkeep')) continue
-      await task.run()
-      task.start(2 ** 31 - 1)
-    }
+    await putOffUpkeep(app)
   })
 
   beforeEach(() => {

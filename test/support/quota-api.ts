@@ -7,6 +7,7 @@ import { Upkeep } from '../../src/ledger/upkeep/upkeep.js'
 import { RecentCounts } from '../../src/ledger/read/recent-counts.js'
 import { Sweeper } from '../../src/ledger/upkeep/sweeper.js'
 import type { QuotaRow } from '../../src/ledger/rows/quota.entity.js'
+import { TransactionRunner } from '../../src/database/transaction-runner.js'
 import { MAIL } from '../../src/mail-quota/mail.channel.js'
 import { SMS } from '../../src/sms-quota/sms.channel.js'
 import type { TestApp } from './app.js'
@@ -47,6 +48,18 @@ export async function removeOldChangeSets(app: TestApp, api: ChannelApi): Promis
 /** Stops the timers, so that only a test itself sweeps. */
 export async function stopSweepers(app: TestApp): Promise<void> {
   for (const api of [MAIL_API, SMS_API]) await sweeperOf(app, api).task.stop()
+}
+
+/**
+ * Puts off the timers of upkeep, so that only a test itself runs it: a round in the background would see, half done, a
+ * time that the test sets. A task that is stopped would end each round before its first step.
+ */
+export async function putOffUpkeep(app: TestApp): Promise<void> {
+  for (const task of app.app.get(TransactionRunner).tasks) {
+    if (!task.name.endsWith(' upkeep')) continue
+    await task.run()
+    task.start(2 ** 31 - 1)
+  }
 }
 
 /** Stops upkeep, for a suite that sets its clock back: what it has added up by then would be in the future. */
